@@ -1,0 +1,82 @@
+/** Agent: a versioned definition of instructions, models, tools and limits. */
+import { z } from 'zod';
+import { durationSchema, objectNameSchema, toolNameSchema } from './names.ts';
+import { moneySchema } from './money.ts';
+
+/** What a thought is for. The agent says which model route serves which purpose. */
+export const purposes = ['think', 'plan', 'reflect', 'summarize', 'conclude'] as const;
+export const purposeSchema = z.enum(purposes);
+export type Purpose = z.infer<typeof purposeSchema>;
+
+const count = z.number().int().positive().max(1_000_000_000);
+
+/** Caps of one run; every one may be set by the agent and again by the run. */
+export const limitsSchema = z.strictObject({
+  /** Turns of the loop. Default 10. */
+  steps: count.optional(),
+  /** Tool calls. Default 20; 0 means that the model has to answer by itself. */
+  toolCalls: z.number().int().nonnegative().max(1_000_000).optional(),
+  /** From start to end, waiting included. Default 120s. */
+  wallClock: durationSchema.optional(),
+  /** Input and output tokens of all model calls. Default 50,000. */
+  tokens: count.optional(),
+  /** What all model calls may cost. Default 0.40 USD. */
+  spend: moneySchema.optional(),
+});
+export type Limits = z.infer<typeof limitsSchema>;
+
+export const agentSpecSchema = z.strictObject({
+  description: z.string().max(4_000).optional(),
+  instructions: z.string().min(1).max(200_000),
+  language: z.enum(['en', 'zh', 'pt']).optional(),
+  strategy: z.enum(['react', 'plan-execute', 'single-call']).optional(),
+  /** Purpose → name of a ModelRoute. `think` also serves every purpose that is not named. */
+  models: z.strictObject({
+    think: objectNameSchema,
+    plan: objectNameSchema.optional(),
+    reflect: objectNameSchema.optional(),
+    summarize: objectNameSchema.optional(),
+    conclude: objectNameSchema.optional(),
+  }),
+  tools: z.array(toolNameSchema).max(500).optional(),
+  stages: z
+    .array(
+      z.strictObject({
+        name: objectNameSchema,
+        tools: z.array(toolNameSchema).max(500),
+        enterWhen: z.string().max(2_000).optional(),
+      }),
+    )
+    .max(20)
+    .optional(),
+  limits: limitsSchema.optional(),
+  guards: z
+    .strictObject({
+      identicalActions: count.optional(),
+      noNewInformation: count.optional(),
+      toolFailures: count.optional(),
+    })
+    .optional(),
+  thoughts: z.enum(['guided', 'brief', 'hidden']).optional(),
+  reflection: z.strictObject({ every: count }).optional(),
+  compression: z.strictObject({ every: count, tokens: count.optional() }).optional(),
+  observation: z
+    .strictObject({
+      /** Characters of a result that the model sees at once. Default 2,000. */
+      maxChars: z.number().int().min(200).max(200_000).optional(),
+      analysis: z.boolean().optional(),
+    })
+    .optional(),
+  approvals: z
+    .array(
+      z.strictObject({
+        tool: toolNameSchema,
+        when: z.string().max(2_000).optional(),
+        expiresIn: durationSchema.optional(),
+      }),
+    )
+    .max(100)
+    .optional(),
+  answer: z.strictObject({ schema: z.record(z.string(), z.unknown()) }).optional(),
+});
+export type AgentSpec = z.infer<typeof agentSpecSchema>;

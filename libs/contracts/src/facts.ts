@@ -1,0 +1,220 @@
+/**
+ * Facts: the immutable events of a run's log, one per slot (I1). Deltas, never the whole conversation.
+ * Readers ignore fields that they don't know; a field's meaning never changes within a version.
+ */
+import { z } from 'zod';
+import { purposeSchema } from './agent.ts';
+import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema } from './names.ts';
+import { nanoUsdSchema } from './money.ts';
+import { observationSchema, trustSchema } from './observation.ts';
+import { stopReasonSchema } from './stop-reasons.ts';
+import { usageSchema } from './usage.ts';
+
+const index = z.number().int().nonnegative();
+const base = { v: z.literal(1), runId: runIdSchema, app: objectNameSchema, at: isoTimeSchema };
+
+/** The user on whose behalf a run acts. */
+export const runUserSchema = z.strictObject({
+  id: z.string().min(1).max(200),
+  roles: z.array(z.string().min(1).max(100)).max(100).optional(),
+});
+export type RunUser = z.infer<typeof runUserSchema>;
+
+/** Limits with every number settled. */
+export const settledLimitsSchema = z.object({
+  steps: index,
+  toolCalls: index,
+  wallClockMs: index,
+  tokens: index,
+  spendNanoUsd: nanoUsdSchema,
+});
+export type SettledLimits = z.infer<typeof settledLimitsSchema>;
+
+export const startedSchema = z.object({
+  ...base,
+  kind: z.literal('started'),
+  agent: z.object({ name: objectNameSchema, revision: sha256Schema }),
+  /** Hash of the pinned definition. */
+  definition: sha256Schema,
+  input: z.string(),
+  user: runUserSchema.optional(),
+  session: z.string().optional(),
+  environment: z.record(z.string(), z.unknown()).optional(),
+  metadata: z.record(z.string(), z.string()).optional(),
+  lane: z.enum(['interactive', 'batch']),
+  limits: settledLimitsSchema,
+  /** When the wall clock runs out. */
+  deadlineAt: isoTimeSchema,
+  traceId: z.string().regex(/^[0-9a-f]{32}$/),
+  /** The span of the request that asked for the run, where it brought one. */
+  parentSpanId: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .optional(),
+});
+export type Started = z.infer<typeof startedSchema>;
+
+/** A tool call as the model asked for it: `args` is the model's own text, JSON or not. */
+export const toolCallSchema = z.object({ id: z.string(), tool: z.string(), args: z.string() });
+export type ToolCall = z.infer<typeof toolCallSchema>;
+
+const modelCallSchema = z.object({
+  provider: z.string(),
+  model: z.string(),
+  region: z.string().optional(),
+  /** Why this endpoint was chosen, in words. */
+  routeReason: z.string(),
+  responseId: z.string().optional(),
+});
+
+export const thoughtSchema = z.object({
+  ...base,
+  kind: z.literal('thought'),
+  m: index,
+  purpose: purposeSchema,
+  /** `failed`: no answer came, `error` says why; money may have been spent all the same. */
+  outcome: z.enum(['reply', 'failed']),
+  text: z.string(),
+  calls: z.array(toolCallSchema),
+  /** The provider's own word for why it ended, for example `stop`, `tool_calls`, `length`. */
+  finishReason: z.string().optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  route: modelCallSchema.optional(),
+  usage: usageSchema,
+  costNanoUsd: nanoUsdSchema,
+  /** Whether usage and cost were measured by the provider or estimated here. */
+  costBasis: z.enum(['measured', 'estimated']),
+  startedAt: isoTimeSchema,
+  durationMs: z.number().nonnegative(),
+  firstTokenMs: z.number().nonnegative().optional(),
+});
+export type Thought = z.infer<typeof thoughtSchema>;
+
+export const actedCallSchema = z.object({
+  i: index,
+  callId: z.string(),
+  tool: z.string(),
+  toolRevision: sha256Schema.optional(),
+  args: z.string(),
+  /** Hash of the canonical arguments; absent where the text is not JSON. */
+  argsHash: sha256Schema.optional(),
+  /** `run`: sent to a tool-runner. `answered`: the orchestrator itself writes the observation. */
+  admission: z.enum(['run', 'answered']),
+});
+export type ActedCall = z.infer<typeof actedCallSchema>;
+
+export const actedSchema = z.object({
+  ...base,
+  kind: z.literal('acted'),
+  m: index,
+  step: index,
+  calls: z.array(actedCallSchema).min(1),
+});
+export type Acted = z.infer<typeof actedSchema>;
+
+export const observedSchema = z.object({
+  ...base,
+  kind: z.literal('observed'),
+  m: index,
+  i: index,
+  callId: z.string(),
+  tool: z.string(),
+  trust: trustSchema,
+  observation: observationSchema,
+  /** The raw error text, for engineers; never shown to the model. */
+  rawError: z.string().optional(),
+  attempt: z.number().int().positive(),
+  startedAt: isoTimeSchema,
+  durationMs: z.number().nonnegative(),
+});
+export type Observed = z.infer<typeof observedSchema>;
+
+export const approvalSchema = z.object({
+  ...base,
+  kind: z.literal('approval'),
+  m: index,
+  i: index,
+  callId: z.string(),
+  decision: z.enum(['approve', 'deny', 'edit', 'expire']),
+  toolRevision: sha256Schema,
+  argsHash: sha256Schema,
+  args: z.string().optional(),
+  reason: z.string().optional(),
+  by: z.string(),
+});
+
+export const signalSchema = z.object({
+  ...base,
+  kind: z.literal('signal'),
+  id: z.string(),
+  text: z.string().optional(),
+  /** JSON text. */
+  data: z.string().optional(),
+  by: z.string(),
+});
+
+export const cancelSchema = z.object({ ...base, kind: z.literal('cancel'), reason: z.string().optional(), by: z.string() });
+export type Cancel = z.infer<typeof cancelSchema>;
+
+export const pausedSchema = z.object({ ...base, kind: z.literal('paused'), k: index, stopReason: stopReasonSchema });
+export const resumedSchema = z.object({
+  ...base,
+  kind: z.literal('resumed'),
+  k: index,
+  limits: settledLimitsSchema,
+  deadlineAt: isoTimeSchema,
+});
+
+export const endedSchema = z.object({
+  ...base,
+  kind: z.literal('ended'),
+  stopReason: stopReasonSchema,
+  /** The final answer, or the best one so far. */
+  answer: z.string().nullable(),
+  /** Whether `answer` is less than what was asked for. */
+  partial: z.boolean(),
+  /** One sentence on why it ended, for people. */
+  detail: z.string(),
+  steps: index,
+  toolCalls: index,
+  tokens: index,
+  costNanoUsd: nanoUsdSchema,
+  durationMs: z.number().nonnegative(),
+});
+export type Ended = z.infer<typeof endedSchema>;
+
+export const factSchema = z.discriminatedUnion('kind', [
+  startedSchema,
+  thoughtSchema,
+  actedSchema,
+  observedSchema,
+  approvalSchema,
+  signalSchema,
+  cancelSchema,
+  pausedSchema,
+  resumedSchema,
+  endedSchema,
+]);
+export type Fact = z.infer<typeof factSchema>;
+export type FactKind = Fact['kind'];
+
+/** The write-once address of a fact within its run. */
+export function slotOf(fact: Fact): string {
+  switch (fact.kind) {
+    case 'started':
+    case 'cancel':
+    case 'ended':
+      return fact.kind;
+    case 'thought':
+    case 'acted':
+      return `${fact.kind}.${fact.m}`;
+    case 'observed':
+    case 'approval':
+      return `${fact.kind}.${fact.m}.${fact.i}`;
+    case 'signal':
+      return `signal.${fact.id}`;
+    case 'paused':
+    case 'resumed':
+      return `${fact.kind}.${fact.k}`;
+  }
+}

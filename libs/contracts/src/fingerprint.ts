@@ -1,0 +1,33 @@
+/** Content hashes: SHA-256 over canonical JSON (RFC 8785), so that key order and spacing don't count. */
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+
+/** SHA-256 of a text in lower-case hex. */
+export function sha256(text: string | Uint8Array): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Canonical JSON (RFC 8785) of a JSON value. */
+export function canonicalJson(value: unknown): string {
+  const text = canonicalize(value);
+  if (text === undefined) throw new TypeError('not a JSON value');
+  return text;
+}
+
+/** The content hash of a JSON value. */
+export function fingerprint(value: unknown): string {
+  return sha256(canonicalJson(value));
+}
+
+/**
+ * The content hash of JSON text, blind to key order, spacing and the spelling of numbers.
+ * Integers beyond 2^53 count digit for digit. Throws SyntaxError when the text is not JSON.
+ */
+export function fingerprintJson(text: string): string {
+  return fingerprint(JSON.parse(text, keepLargeIntegers));
+}
+
+function keepLargeIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const isExact = typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
+  return isExact ? value : { $integer: context?.source };
+}

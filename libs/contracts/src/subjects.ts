@@ -1,0 +1,52 @@
+/** Streams, subjects and buckets: where everything is on NATS. */
+import { createHash } from 'node:crypto';
+import type { Work } from './work.ts';
+
+export const streams = { runs: 'RUNS', think: 'THINK', act: 'ACT' } as const;
+
+export const streamSubjects = { RUNS: 'pawl.run.>', THINK: 'pawl.think.>', ACT: 'pawl.act.>' } as const;
+
+export const buckets = {
+  /** Declared objects by app, kind and name. */
+  registry: 'pawl_registry',
+  /** Definitions by content hash. */
+  definitions: 'pawl_definitions',
+  /** Keys of apps by the hash of the key. */
+  keys: 'pawl_keys',
+  /** Who owns which partition. Entries live for a few seconds. */
+  leases: 'pawl_leases',
+  /** What has to be the same for every replica, such as the number of partitions. */
+  settings: 'pawl_settings',
+  /** Object store: message bodies above the payload limit. */
+  claims: 'pawl_claims',
+  /** Object store: whole results of tools whose observation was cut. */
+  results: 'pawl_results',
+} as const;
+
+/** The partition of a run: the same everywhere, for a given number of partitions. */
+export function partitionOf(runId: string, partitions: number): number {
+  return createHash('sha256').update(runId).digest().readUInt32BE(0) % partitions;
+}
+
+export type RunAddress = { partition: number; app: string; runId: string };
+
+export const subjects = {
+  fact: (run: RunAddress, slot: string) => `pawl.run.${run.partition}.${run.app}.${run.runId}.${slot}`,
+  factsOfRun: (app: string, runId: string) => `pawl.run.*.${app}.${runId}.>`,
+  factsOfPartition: (partition: number) => `pawl.run.${partition}.>`,
+  work: (work: Work) =>
+    work.kind === 'think'
+      ? `pawl.think.${work.lane}.${work.app}.${work.runId}.${work.m}`
+      : `pawl.act.${work.pool}.${work.app}.${work.runId}.${work.m}.${work.i}`,
+  thinkOfApp: (lane: string, app: string) => `pawl.think.${lane}.${app}.>`,
+  actOfApp: (pool: string, app: string) => `pawl.act.${pool}.${app}.>`,
+  delta: (app: string, runId: string, m: number) => `pawl.delta.${app}.${runId}.${m}`,
+  deltasOfRun: (app: string, runId: string) => `pawl.delta.${app}.${runId}.*`,
+};
+
+/** The parts of a fact's subject, or undefined when it is none. */
+export function parseFactSubject(subject: string): (RunAddress & { slot: string }) | undefined {
+  const [pawl, run, partition, app, runId, ...slot] = subject.split('.');
+  if (pawl !== 'pawl' || run !== 'run' || !app || !runId || slot.length === 0) return undefined;
+  return { partition: Number(partition), app, runId, slot: slot.join('.') };
+}

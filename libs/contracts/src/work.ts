@@ -1,0 +1,85 @@
+/** Work: messages that ask a service to do something; deleted once acknowledged. */
+import { z } from 'zod';
+import { purposeSchema } from './agent.ts';
+import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, toolNameSchema } from './names.ts';
+import { nanoUsdSchema } from './money.ts';
+import { runUserSchema } from './facts.ts';
+
+const index = z.number().int().nonnegative();
+const base = { v: z.literal(1), runId: runIdSchema, app: objectNameSchema };
+
+/** A message of the conversation in the shape of OpenAI's chat completions. */
+export const chatMessageSchema = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content: z.string() }),
+  z.object({ role: z.literal('user'), content: z.string() }),
+  z.object({
+    role: z.literal('assistant'),
+    content: z.string().nullable(),
+    tool_calls: z
+      .array(
+        z.object({
+          id: z.string(),
+          type: z.literal('function'),
+          function: z.object({ name: z.string(), arguments: z.string() }),
+        }),
+      )
+      .optional(),
+  }),
+  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: z.string() }),
+]);
+export type ChatMessage = z.infer<typeof chatMessageSchema>;
+
+export const offeredToolSchema = z.object({
+  name: toolNameSchema,
+  description: z.string(),
+  parameters: z.record(z.string(), z.unknown()),
+});
+export type OfferedTool = z.infer<typeof offeredToolSchema>;
+
+export const thinkWorkSchema = z.object({
+  ...base,
+  kind: z.literal('think'),
+  m: index,
+  agent: objectNameSchema,
+  purpose: purposeSchema,
+  user: runUserSchema.optional(),
+  lane: z.enum(['interactive', 'batch']),
+  /** Name of the ModelRoute. */
+  route: objectNameSchema,
+  messages: z.array(chatMessageSchema).min(1),
+  tools: z.array(offeredToolSchema),
+  /** Output tokens at the most; the provider gets this as its limit. */
+  maxOutputTokens: z.number().int().positive(),
+  /** What the run's budget may reach with this call: the run's limit, less the reserve for the closing call. */
+  runSpendLimitNanoUsd: nanoUsdSchema,
+  deadlineAt: isoTimeSchema,
+});
+export type ThinkWork = z.infer<typeof thinkWorkSchema>;
+
+export const actWorkSchema = z.object({
+  ...base,
+  kind: z.literal('act'),
+  m: index,
+  i: index,
+  step: index,
+  callId: z.string(),
+  pool: objectNameSchema,
+  tool: toolNameSchema,
+  toolRevision: sha256Schema,
+  /** Hash of the pinned definition, which holds the tool. */
+  definition: sha256Schema,
+  args: z.string(),
+  argsHash: sha256Schema,
+  /** Characters of the result that the model sees at once. */
+  maxChars: z.number().int().positive(),
+  user: runUserSchema.optional(),
+  deadlineAt: isoTimeSchema,
+});
+export type ActWork = z.infer<typeof actWorkSchema>;
+
+export const workSchema = z.discriminatedUnion('kind', [thinkWorkSchema, actWorkSchema]);
+export type Work = z.infer<typeof workSchema>;
+
+/** A piece of a thought while it is spoken. Never stored, never decides anything. */
+export const deltaSchema = z.object({ v: z.literal(1), kind: z.literal('delta'), m: index, text: z.string() });
+export type Delta = z.infer<typeof deltaSchema>;
