@@ -1,0 +1,13 @@
+/**
+ * Everything that a laptop or a test needs to run Pawl without an installation: private servers, the four services, a front
+ * door. Development and tests only; nothing here runs in production.
+ */
+export { DevstackError } from './devstack-error.ts';
+export { freePort, isPortFree } from './free-port.ts';
+export { ensureNatsServer } from './nats/ensure-nats-server.ts';
+export { startNats } from './nats/start-nats.ts';
+export type { NatsOptions, NatsServer } from './nats/start-nats.ts';
+export { startPostgres } from './postgres/start-postgres.ts';
+export type { PostgresOptions, PostgresServer } from './postgres/start-postgres.ts';
+export { startChild } from './process/child.ts';
+export type { Child, ChildExit, ChildOptions } from './process/child.ts';
