@@ -1,0 +1,13 @@
+/** NATS: connection, write-once facts, work queues, claim check, registry, leases. */
+export { connectBus, type Bus, type BusOptions } from './connect.ts';
+export { createDefinitions, type Definitions } from './definitions.ts';
+export { publishDelta, subscribeDeltas } from './deltas.ts';
+export { followFacts, readFacts, type Following, type FollowOptions, type ReceivedFact } from './follow.ts';
+export { connectKeys, type Keys } from './keys.ts';
+export { holdLeases, type Leases } from './leases.ts';
+export { decodeMessage, traceOf } from './message.ts';
+export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
+export { connectRegistry, type Registry } from './registry.ts';
+export { getResult, putResult } from './results.ts';
+export { subscribeStops } from './stops.ts';
+export { consumeWork, type AppSource, type WorkContext, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';

@@ -1,0 +1,42 @@
+/**
+ * Names of spans' and metrics' attributes: the OpenTelemetry conventions for GenAI and messaging (status: development),
+ * and `pawl.` where they have none.
+ */
+export const schemaUrl = 'https://opentelemetry.io/schemas/1.45.0';
+
+export const attributes = {
+  operationName: 'gen_ai.operation.name',
+  agentName: 'gen_ai.agent.name',
+  conversationId: 'gen_ai.conversation.id',
+  providerName: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  requestMaxTokens: 'gen_ai.request.max_tokens',
+  requestStream: 'gen_ai.request.stream',
+  responseId: 'gen_ai.response.id',
+  responseModel: 'gen_ai.response.model',
+  responseFinishReasons: 'gen_ai.response.finish_reasons',
+  responseTimeToFirstChunk: 'gen_ai.response.time_to_first_chunk',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  toolName: 'gen_ai.tool.name',
+  toolCallId: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
+  toolDescription: 'gen_ai.tool.description',
+  serverAddress: 'server.address',
+  errorType: 'error.type',
+  messagingSystem: 'messaging.system',
+  messagingOperationName: 'messaging.operation.name',
+  messagingOperationType: 'messaging.operation.type',
+  messagingDestinationTemplate: 'messaging.destination.template',
+  runId: 'pawl.run.id',
+  app: 'pawl.app',
+  stopReason: 'pawl.stop_reason',
+  steps: 'pawl.steps',
+  purpose: 'pawl.purpose',
+  costNanoUsd: 'pawl.cost.nano_usd',
+  routeReason: 'pawl.route.reason',
+  observationStatus: 'pawl.observation.status',
+} as const;

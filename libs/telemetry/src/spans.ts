@@ -1,0 +1,65 @@
+/**
+ * Writing spans whose ids are known beforehand. With no SDK started, the OpenTelemetry API hands out
+ * no-op tracers and nothing here does any work.
+ */
+import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Context } from '@opentelemetry/api';
+import { idsForNextSpan } from './id-generator.ts';
+import { schemaUrl } from './names.ts';
+import type { TraceContext } from './trace-context.ts';
+
+export type FinishedSpan = {
+  name: string;
+  kind: 'internal' | 'client' | 'producer' | 'consumer';
+  trace: { traceId: string; spanId: string; parentSpanId?: string | undefined; isSampled: boolean };
+  /** Unix time in milliseconds. */
+  startedAtMs: number;
+  endedAtMs: number;
+  attributes: Attributes;
+  /** What went wrong; marks the span as failed. */
+  error?: { type: string; message: string } | undefined;
+};
+
+const kinds = {
+  internal: SpanKind.INTERNAL,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+} as const;
+
+/** Reports a span that has already ended, under exactly the given ids. Without an exporter it does nothing. */
+export function recordSpan(span: FinishedSpan): void {
+  if (!span.trace.isSampled) return;
+  const { traceId, spanId, parentSpanId } = span.trace;
+  const parent = parentSpanId
+    ? contextOf({ traceId, spanId: parentSpanId, isSampled: true })
+    : trace.deleteSpan(context.active());
+  const recorded = idsForNextSpan({ traceId, spanId }, () =>
+    trace
+      .getTracerProvider()
+      .getTracer('pawl', undefined, { schemaUrl })
+      .startSpan(
+        span.name,
+        { kind: kinds[span.kind], startTime: span.startedAtMs, attributes: span.attributes },
+        parent,
+      ),
+  );
+  if (span.error) {
+    recorded.setAttribute('error.type', span.error.type);
+    recorded.setStatus({ code: SpanStatusCode.ERROR, message: span.error.message });
+  }
+  recorded.end(span.endedAtMs);
+}
+
+/** Runs `body` with `parent` as the active span, so that what instrumented libraries report hangs under it. */
+export function withTrace<T>(parent: TraceContext, body: () => Promise<T>): Promise<T> {
+  return context.with(contextOf(parent), body);
+}
+
+function contextOf(parent: TraceContext): Context {
+  return trace.setSpanContext(context.active(), {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.isSampled ? 1 : 0,
+    isRemote: true,
+  });
+}

@@ -1,0 +1,49 @@
+/**
+ * W3C trace context and the span ids of a run. The ids of a run's own spans follow from the run's id,
+ * so a redelivered message reports the same span again instead of a second one.
+ * Source: W3C Trace Context, https://www.w3.org/TR/trace-context/
+ */
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Where a child hangs: `traceId` (32 hex digits) and `spanId` (16 hex digits) of its parent. */
+export type TraceContext = { traceId: string; spanId: string; isSampled: boolean };
+
+/** A fresh trace with a random parent span id. */
+export function newTraceContext(): TraceContext {
+  return { traceId: randomBytes(16).toString('hex'), spanId: newSpanId(), isSampled: true };
+}
+
+export function newSpanId(): string {
+  return randomBytes(8).toString('hex');
+}
+
+/** Reads a `traceparent` header; undefined when there is none or it is malformed. */
+export function parseTraceparent(text: string | undefined): TraceContext | undefined {
+  const match = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/.exec(text ?? '');
+  const [, traceId, spanId, flags] = match ?? [];
+  if (!traceId || !spanId || !flags || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+export function formatTraceparent(context: TraceContext): string {
+  return `00-${context.traceId}-${context.spanId}-${context.isSampled ? '01' : '00'}`;
+}
+
+/** The span `invoke_agent` of a run. */
+export function runSpanId(runId: string): string {
+  return spanIdOf(runId);
+}
+
+/** The span `chat` of a run's m-th model call. */
+export function thoughtSpanId(runId: string, m: number): string {
+  return spanIdOf(`${runId} ${m}`);
+}
+
+/** The span `execute_tool` of the i-th call of thought m. */
+export function callSpanId(runId: string, m: number, i: number): string {
+  return spanIdOf(`${runId} ${m} ${i}`);
+}
+
+function spanIdOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+}
