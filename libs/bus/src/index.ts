@@ -5,7 +5,7 @@ export { publishDelta, subscribeDeltas } from './deltas.ts';
 export { followFacts, readFacts, type Following, type FollowOptions, type ReceivedFact } from './follow.ts';
 export { connectKeys, type Keys } from './keys.ts';
 export { holdLeases, type Leases } from './leases.ts';
-export { decodeMessage, traceOf } from './message.ts';
+export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { connectRegistry, type Registry } from './registry.ts';
 export { getResult, putResult } from './results.ts';

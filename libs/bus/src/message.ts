@@ -36,13 +36,21 @@ export async function decodeMessage(
   bus: Bus,
   message: { data: Uint8Array; headers?: MsgHdrs | undefined },
 ): Promise<unknown> {
-  const claim = message.headers?.get(claimHeader);
-  const payload = claim ? await readBlob(bus, claim) : message.data;
+  const payload = await payloadOf(bus, message);
   try {
     return JSON.parse(textDecoder.decode(payload));
   } catch {
     throw new RejectedError('invalid_json', 'the message is not JSON in UTF-8');
   }
+}
+
+/** The bytes of a message's body, exact. Throws `UnavailableError` when its claim is not there. */
+export async function payloadOf(
+  bus: Bus,
+  message: { data: Uint8Array; headers?: MsgHdrs | undefined },
+): Promise<Uint8Array> {
+  const claim = message.headers?.get(claimHeader);
+  return claim ? await readBlob(bus, claim) : message.data;
 }
 
 /** Whether a message's body has to be fetched first. */
