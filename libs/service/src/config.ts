@@ -1,0 +1,55 @@
+/** Configuration: one zod object per service, read once from the environment, all mistakes reported together. */
+import { z } from 'zod';
+import { logLevels } from './log.ts';
+
+const optionalText = z
+  .string()
+  .optional()
+  .transform((text) => (text === '' ? undefined : text));
+
+/** A whole number in an environment variable. */
+export function integerVariable(range: { min: number; max: number }) {
+  return z.coerce.number().int().min(range.min).max(range.max);
+}
+
+/** What every service reads. Names are those of the environment. */
+export const baseConfigShape = {
+  PAWL_NATS_URL: z.string().min(1, 'is needed, for example nats://localhost:4222'),
+  PAWL_DATABASE_URL: z.string().min(1, 'is needed, for example postgres://user:password@localhost:5432/pawl'),
+  /** Address to listen on. */
+  PAWL_HOST: z.string().default('0.0.0.0'),
+  PAWL_PARTITIONS: integerVariable({ min: 1, max: 1_024 }).optional(),
+  /** Copies of each stream on a NATS cluster. */
+  PAWL_REPLICAS: integerVariable({ min: 1, max: 5 }).default(1),
+  PAWL_LOG_LEVEL: z.enum(logLevels).default('info'),
+  /** The key that may create keys and write objects of every app. */
+  PAWL_ADMIN_KEY: optionalText,
+  /** Hosts, by comma, that tools and model routes may reach although they are private. */
+  PAWL_ALLOW_PRIVATE_HOSTS: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((host) => host.trim().toLowerCase())
+        .filter((host) => host !== ''),
+    ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
+  OTEL_SERVICE_NAME: optionalText,
+};
+
+/** Reads a configuration. Throws `ConfigError` that lists every mistake. */
+export function readConfig<T>(schema: z.ZodType<T>, environment: Record<string, string | undefined>): T {
+  const parsed = schema.safeParse(environment);
+  if (parsed.success) return parsed.data;
+  const mistakes = parsed.error.issues.map((issue) => {
+    const name = issue.path.join('.');
+    const isMissing = environment[name] === undefined;
+    return `  ${name} ${isMissing ? 'is not set' : 'is wrong'}: ${issue.message}`;
+  });
+  throw new ConfigError(`The configuration has ${mistakes.length} mistake(s):\n${mistakes.join('\n')}`);
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}

@@ -1,0 +1,114 @@
+/**
+ * The HTTP server that every service has: zod on every route, problem documents, health, metrics, OpenAPI.
+ * Liveness asks nothing but the process; readiness asks the given checks and says 503 while the service drains.
+ */
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify';
+import swagger from '@fastify/swagger';
+import {
+  jsonSchemaTransform,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { collectDefaultMetrics, Registry as MetricsRegistry } from 'prom-client';
+import { problem } from '@pawl/contracts';
+import type { Log } from './log.ts';
+import { createErrorHandler, sendProblem } from './problems.ts';
+import type { Part } from './run-service.ts';
+
+export type Http = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+export type HttpOptions = {
+  /** The service's name, as OpenAPI shows it. */
+  name: string;
+  log: Log;
+  /** Bytes of a request's body at the most. Default 1 MiB. */
+  bodyLimitBytes?: number;
+  /** What has to be there for the service to work, by name. */
+  checks: Record<string, () => boolean | Promise<boolean>>;
+};
+
+export type HttpServer = {
+  http: Http;
+  /** Where services register their own counters and histograms. */
+  metrics: MetricsRegistry;
+  /** The listening as a part of a service: the last to start and the first to stop. */
+  listen(address: { host: string; port: number }): Part & { url(): string };
+};
+
+/** Makes the server; routes are added to `http` before it listens. */
+export async function createHttp(options: HttpOptions): Promise<HttpServer> {
+  const http: Http = fastify({
+    bodyLimit: options.bodyLimitBytes ?? 1_048_576,
+    loggerInstance: options.log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 500 },
+  }).withTypeProvider<ZodTypeProvider>();
+  http.setValidatorCompiler(validatorCompiler);
+  http.setSerializerCompiler(serializerCompiler);
+  http.setErrorHandler(createErrorHandler(options.log));
+  http.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, problem('not_found', `there is no ${request.method} ${request.url.split('?')[0]}`)),
+  );
+  await http.register(swagger, {
+    openapi: { info: { title: options.name, version: '1' } },
+    transform: jsonSchemaTransform,
+  });
+
+  const metrics = new MetricsRegistry();
+  collectDefaultMetrics({ register: metrics });
+  let isDraining = false;
+  http.get('/healthz/live', { schema: { hide: true } }, async () => ({ status: 'ok' }));
+  http.get('/healthz/ready', { schema: { hide: true } }, async (_request, reply) => {
+    const checks = await runChecks(options.checks);
+    const isReady = !isDraining && Object.values(checks).every(Boolean);
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : isDraining ? 'draining' : 'waiting', checks });
+  });
+  http.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+  http.get('/openapi.json', { schema: { hide: true } }, async () => http.swagger());
+
+  return {
+    http,
+    metrics,
+    listen: (address) => ({
+      name: 'http',
+      async start() {
+        await http.listen(address);
+        options.log.info({ port: portOf(http) }, 'listening');
+      },
+      drain: () => void (isDraining = true),
+      stop: () => http.close(),
+      url: () => `http://127.0.0.1:${portOf(http)}`,
+    }),
+  };
+}
+
+function portOf(http: Http): number {
+  const address = http.server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+async function runChecks(checks: HttpOptions['checks']): Promise<Record<string, boolean>> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const isFine = await Promise.race([
+        Promise.resolve()
+          .then(check)
+          .catch(() => false),
+        new Promise<boolean>((resolve) => setTimeout(resolve, 2_000, false).unref()),
+      ]);
+      return [name, isFine] as const;
+    }),
+  );
+  return Object.fromEntries(results);
+}
