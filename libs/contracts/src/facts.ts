@@ -72,6 +72,8 @@ export const thoughtSchema = z.object({
   kind: z.literal('thought'),
   m: index,
   purpose: purposeSchema,
+  /** On a closing call (purpose `conclude`): why the run is being closed, as the work said. */
+  closing: stopReasonSchema.optional(),
   /** `failed`: no answer came, `error` says why; money may have been spent all the same. */
   outcome: z.enum(['reply', 'failed']),
   text: z.string(),

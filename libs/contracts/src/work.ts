@@ -4,6 +4,7 @@ import { purposeSchema } from './agent.ts';
 import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, toolNameSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
 import { runUserSchema } from './facts.ts';
+import { stopReasonSchema } from './stop-reasons.ts';
 
 const index = z.number().int().nonnegative();
 const base = { v: z.literal(1), runId: runIdSchema, app: objectNameSchema };
@@ -42,6 +43,8 @@ export const thinkWorkSchema = z.object({
   m: index,
   agent: objectNameSchema,
   purpose: purposeSchema,
+  /** On a closing call: why the run is being closed. It is repeated on the thought. */
+  closing: stopReasonSchema.optional(),
   user: runUserSchema.optional(),
   lane: z.enum(['interactive', 'batch']),
   /** Name of the ModelRoute. */
