@@ -45,10 +45,10 @@ export function percentChange(from: number | undefined, to: number | undefined, 
   return to < from && rounded !== 0 ? -rounded : rounded;
 }
 
-/** `$short(n)`: 3012345 → "3.0 M", 54321 → "54 K", 12 → "12". */
+/** `$short(n)`: 3012345 → "3.0 M", 500000 → "0.5 M", 54321 → "54 K", 12 → "12". */
 export function formatShort(value: number | undefined): string | undefined {
   if (value === undefined) return undefined;
-  if (Math.abs(value) >= 999_500) return `${formatNumber(value / 1_000_000, 1)} M`;
+  if (Math.abs(value) >= 99_500) return `${formatNumber(value / 1_000_000, 1)} M`;
   return Math.abs(value) >= 1_000 ? `${formatNumber(value / 1_000)} K` : formatNumber(value);
 }
 
