@@ -13,7 +13,9 @@ const NODE_MAJOR = 24;
 
 /** True when node_modules is as the lock file says, after an installation if need be. Prints why not. */
 export async function installPackages(root) {
-  const wanted = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  const wanted = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
   const stampFile = join(root, 'node_modules/.pawl-lock');
   if (readText(stampFile) === wanted) return true;
 
@@ -35,7 +37,8 @@ async function waitForLock(path) {
   for (;;) {
     const lock = tryLock(path);
     if (lock.release) return lock;
-    if (!hasSaid) console.error(`Waiting for another command (process ${lock.heldBy}) to finish installing npm packages …`);
+    if (!hasSaid)
+      console.error(`Waiting for another command (process ${lock.heldBy}) to finish installing npm packages …`);
     hasSaid = true;
     await sleep(500);
   }

@@ -11,5 +11,5 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   );
   process.exitCode = 1;
 } else {
-  import('./launch.mjs').then(({ launch }) => launch(process.argv[2], process.argv.slice(3)));
+  void import('./launch.mjs').then(({ launch }) => launch(process.argv[2], process.argv.slice(3)));
 }

@@ -13,7 +13,8 @@ export class TestReport implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     for (const module of modules) this.countModule(module);
-    if (unhandledErrors.length > 0) this.fail(`${unhandledErrors.length} errors outside of any test`, unhandledErrors.length);
+    if (unhandledErrors.length > 0)
+      this.fail(`${unhandledErrors.length} errors outside of any test`, unhandledErrors.length);
     if (this.passed + this.failed + this.skipped === 0) this.fail('no test was found, which counts as a failure');
   }
 
@@ -30,7 +31,11 @@ export class TestReport implements Reporter {
 
   private countErrors(file: string, part: TestModule | TestSuite): void {
     if (part.errors().length === 0) return;
-    this.fail(part.type === 'suite' ? `${file}: ${part.fullName} failed outside of its tests` : `${file} failed outside of its tests`);
+    this.fail(
+      part.type === 'suite'
+        ? `${file}: ${part.fullName} failed outside of its tests`
+        : `${file} failed outside of its tests`,
+    );
   }
 
   private countTest(file: string, test: TestCase): void {

@@ -9,14 +9,20 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { readSettings } from '../settings.ts';
+import { readConfig } from '../config.ts';
 import { DevstackError } from '../devstack-error.ts';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const DOWNLOAD_URL = 'https://github.com/nats-io/nats-server/releases';
 
 /** Debian puts servers into /usr/sbin, which is not on every user's PATH. */
-const USUAL_FOLDERS = ['/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin', join(homedir(), 'go/bin')];
+const USUAL_FOLDERS = [
+  '/usr/sbin',
+  '/usr/local/bin',
+  '/usr/local/sbin',
+  '/opt/homebrew/bin',
+  join(homedir(), 'go/bin'),
+];
 
 export interface EnsureOptions {
   /** Gets one sentence before something slow starts. */
@@ -30,7 +36,7 @@ export interface EnsureOptions {
  * @throws DevstackError with the three ways to get one.
  */
 export async function ensureNatsServer(options: EnsureOptions = {}): Promise<string> {
-  const folders = options.folders ?? [...readSettings().path.split(delimiter), ...USUAL_FOLDERS];
+  const folders = options.folders ?? [...readConfig().path.split(delimiter), ...USUAL_FOLDERS];
   const found = await findProgram('nats-server', folders);
   if (found !== undefined) return found;
   if (process.getuid?.() === 0 && (await findProgram('apt-get', folders)) !== undefined) {
@@ -81,7 +87,7 @@ async function installDebianPackage(): Promise<void> {
 
 async function runApt(args: readonly string[]): Promise<void> {
   const apt = spawn('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...args], {
-    env: { ...readSettings().environment, DEBIAN_FRONTEND: 'noninteractive' },
+    env: { ...readConfig().environment, DEBIAN_FRONTEND: 'noninteractive' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve, reject) => {

@@ -53,7 +53,8 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
   const ports = await Promise.race([waitUntilReady(portsFolder), child.exited]);
   if (ports === undefined || !('nats' in ports)) {
     child.kill();
-    const how = ports === undefined ? `was not ready after ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(ports)})`;
+    const how =
+      ports === undefined ? `was not ready after ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(ports)})`;
     throw new DevstackError(`nats-server ${how} while starting. Its last lines:\n${logTail(logFile)}`);
   }
   return {
@@ -97,7 +98,10 @@ async function readPorts(portsFolder: string): Promise<Ports | undefined> {
   const name = (await readdir(portsFolder)).find((each) => each.endsWith('.ports'));
   if (name === undefined) return undefined;
   try {
-    const { nats, monitoring } = JSON.parse(await readFile(join(portsFolder, name), 'utf8')) as Record<string, string[]>;
+    const { nats, monitoring } = JSON.parse(await readFile(join(portsFolder, name), 'utf8')) as Record<
+      string,
+      string[]
+    >;
     return nats?.[0] && monitoring?.[0] ? { nats: nats[0], monitoring: monitoring[0] } : undefined;
   } catch {
     // Half written; the next look reads it whole.

@@ -3,7 +3,19 @@
  * /var/lib/pawl to which the wanted folder then holds a symbolic link. The link decides: without it the files are garbage.
  */
 import { createHash } from 'node:crypto';
-import { chmod, chown, mkdir, readFile, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  readFile,
+  readdir,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { canReach } from './server-user.ts';
 import type { ServerUser } from './server-user.ts';

@@ -138,7 +138,8 @@ async function startOnFreePort(cluster: Cluster, options: PostgresOptions): Prom
     // Someone may have taken the port since it was found free.
     const canRetry = options.port === undefined && attempt < START_ATTEMPTS_MAX;
     if (outcome !== undefined && canRetry) continue;
-    const how = outcome === undefined ? `did not answer within ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(outcome)})`;
+    const how =
+      outcome === undefined ? `did not answer within ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(outcome)})`;
     throw new DevstackError(`PostgreSQL ${how} while starting. Its last lines:\n${logTail(cluster.logFile)}`);
   }
 }

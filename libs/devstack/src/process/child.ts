@@ -38,6 +38,18 @@ export interface Child {
   kill(): void;
 }
 
+const living = new Set<Child>();
+
+/** Stops what is left, for example of a start that was interrupted. */
+export async function stopAllChildren(): Promise<void> {
+  await Promise.all([...living].map((child) => child.stop()));
+}
+
+/** Kills what is left, at once. */
+export function killAllChildren(): void {
+  for (const child of living) child.kill();
+}
+
 /** Starts a program. A program that can't be started shows as `exited` with an error. */
 export function startChild(options: ChildOptions): Child {
   const stopSignal = options.stopSignal ?? 'SIGTERM';
@@ -60,6 +72,7 @@ export function startChild(options: ChildOptions): Child {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   }).then((exit) => {
     isOver = true;
+    living.delete(handle);
     if (pid !== undefined) releaseChild(pid);
     return exit;
   });
@@ -82,7 +95,9 @@ export function startChild(options: ChildOptions): Child {
     return exited;
   };
 
-  return { pid, exited, stop, kill };
+  const handle: Child = { pid, exited, stop, kill };
+  living.add(handle);
+  return handle;
 }
 
 /** For sentences: how a process ended. */

@@ -5,7 +5,18 @@
  * The holder touches the file every second. A lock is stale when its process is gone, or when it has not been touched for
  * 10 s (its process id may belong to someone else after a restart of the machine).
  */
-import { closeSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 const TOUCH_EVERY_MS = 1_000;

@@ -21,6 +21,7 @@ lines.on('line', (line) => {
 lines.on('close', endChildren);
 
 function endChildren(): void {
+  if (children.size === 0) return;
   for (const [pid, signal] of children) kill(pid, signal);
   const end = performance.now() + GRACE_MS;
   const timer = setInterval(() => {

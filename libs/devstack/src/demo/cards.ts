@@ -1,0 +1,123 @@
+/**
+ * How a run's facts look on a terminal: the four cards Agent Thinking, Operation Executed, Result Obtained and Analysis
+ * Conclusion. Pure. Nothing that a tool or a model wrote reaches the terminal as a control sequence.
+ */
+import { formatNano } from '@pawl/contracts';
+import type { Acted, Ended, Fact, Observed, RunView, Thought } from '@pawl/contracts';
+import type { Terminal } from '../commands/terminal.ts';
+
+type Style = Pick<Terminal, 'colors' | 'width'>;
+
+const INDENT = '  ';
+const BODY_LINES_MAX = 12;
+
+/** The card of a fact, or undefined when the fact has none. */
+export function renderCard(fact: Fact, style: Style): string | undefined {
+  switch (fact.kind) {
+    case 'thought':
+      return thinkingCard(fact, style);
+    case 'acted':
+      return operationCard(fact, style);
+    case 'observed':
+      return resultCard(fact, style);
+    case 'ended':
+      return conclusionCard(fact, style);
+    case 'paused':
+      return card(style, style.colors.yellow('Run Paused'), [`It waits: ${fact.stopReason.replaceAll('_', ' ')}.`]);
+    case 'cancel':
+      return card(style, style.colors.yellow('Run Cancelled'), fact.reason ? [fact.reason] : []);
+    case 'signal':
+      return card(style, style.colors.yellow('Message Received'), [fact.text ?? fact.data ?? '']);
+    case 'approval':
+      return card(style, style.colors.yellow('Approval Decided'), [`${fact.decision} by ${fact.by}`]);
+    case 'started':
+    case 'resumed':
+      return undefined;
+  }
+}
+
+/** What the run took, in one line, and where to find it. */
+export function renderSummary(run: RunView, last: Fact & { kind: 'ended' | 'paused' }, { colors }: Style): string {
+  const seconds = last.kind === 'ended' ? `, ${(last.durationMs / 1000).toFixed(1)} s` : '';
+  const tokens = run.tokens.toLocaleString('en-US');
+  return [
+    `${INDENT}cost   ${colors.bold(`${run.cost.amount} ${run.cost.currency}`)} for ${run.steps} steps, ${run.toolCalls} tool calls, ${tokens} tokens${seconds}`,
+    `${INDENT}trace  ${run.traceId}`,
+  ].join('\n');
+}
+
+function thinkingCard(thought: Thought, style: Style): string | undefined {
+  const title = style.colors.cyan('Agent Thinking');
+  const purpose = thought.purpose === 'think' ? '' : ` · ${thought.purpose}`;
+  const note = style.colors.dim(`${purpose}${costOf(thought)}`);
+  if (thought.outcome === 'failed') {
+    return card(style, `${title}${note}`, [`No answer from the model: ${thought.error?.message ?? 'no reason given'}`]);
+  }
+  // Without calls it is the answer itself, which the conclusion shows.
+  if (thought.calls.length === 0 && (thought.purpose === 'think' || thought.purpose === 'conclude')) return undefined;
+  return thought.text.trim() === '' ? undefined : card(style, `${title}${note}`, [thought.text]);
+}
+
+function operationCard(acted: Acted, style: Style): string {
+  const note = acted.calls.length > 1 ? style.colors.dim(` · ${acted.calls.length} at once`) : '';
+  return card(
+    style,
+    `${style.colors.magenta('Operation Executed')}${note}`,
+    acted.calls.map(({ tool, args }) => `${tool} ${args}`),
+  );
+}
+
+function resultCard({ observation, tool, durationMs }: Observed, style: Style): string {
+  const isGood = observation.status === 'ok';
+  const color = isGood ? style.colors.green : style.colors.red;
+  const status = isGood ? '' : ` · ${observation.status}`;
+  const note = style.colors.dim(` · ${tool}${status} · ${Math.round(durationMs)} ms`);
+  const said = [observation.message, observation.data, observation.suggestion].filter((text) => text !== null);
+  return card(style, `${color('Result Obtained')}${note}`, said);
+}
+
+function conclusionCard(ended: Ended, style: Style): string {
+  const isWhole = ended.stopReason === 'final_answer';
+  const note = isWhole ? '' : style.colors.yellow(` · ${ended.stopReason}`);
+  const why = isWhole ? [] : [ended.detail];
+  const title = style.colors.bold(style.colors.yellow('Analysis Conclusion'));
+  return card({ ...style, isLong: true }, `${title}${note}`, [...why, ended.answer ?? 'There is no answer.']);
+}
+
+function costOf(thought: Thought): string {
+  return thought.costNanoUsd === '0' ? '' : ` · ${formatNano(BigInt(thought.costNanoUsd))} USD`;
+}
+
+function card(style: Style & { isLong?: boolean }, title: string, body: readonly string[]): string {
+  const lines = body.flatMap((text) => wrap(toPlainText(text), style.width - INDENT.length));
+  const max = style.isLong ? Number.POSITIVE_INFINITY : BODY_LINES_MAX;
+  const rest = lines.length > max ? [style.colors.dim(`… ${lines.length - max} more lines on the page`)] : [];
+  return [title, ...[...lines.slice(0, max), ...rest].map((line) => `${INDENT}${line}`), ''].join('\n');
+}
+
+/** Without control characters, escape sequences and marks that reverse the direction of text. */
+function toPlainText(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what it removes
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
+/** Lines of at most `width` characters, broken between words where possible. */
+export function wrap(text: string, width: number): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => wrapLine(line, Math.max(width, 20)));
+}
+
+function wrapLine(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = line.replaceAll('\t', '  ');
+  while (rest.length > width) {
+    // JSON has no spaces; it may break after a comma.
+    const space = Math.max(rest.lastIndexOf(' ', width), rest.lastIndexOf(',', width - 1) + 1);
+    const cut = space > width / 2 ? space : width;
+    lines.push(rest.slice(0, cut).trimEnd());
+    rest = rest.slice(cut).trimStart();
+  }
+  return [...lines, rest];
+}

@@ -1,0 +1,131 @@
+/**
+ * The whole of Pawl on one machine, for development: servers, services, front door, model, one example. Read from top to
+ * bottom it is the order of the start; it stops in the reverse order.
+ */
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { createPawlApi } from './example/pawl-api.ts';
+import type { Example } from './example/load-example.ts';
+import { openFrontDoor } from './front-door/front-door.ts';
+import { MODEL_KEY_VARIABLE, endpointRoutes, simRoutes } from './model/choose-model.ts';
+import { startSim } from './model/start-sim.ts';
+import { stopAllChildren } from './process/child.ts';
+import { startNats } from './nats/start-nats.ts';
+import { startPostgres } from './postgres/start-postgres.ts';
+import { chooseServiceUrls, migrateServices, startServices } from './services/start-services.ts';
+import type { DevstackConfig } from './config.ts';
+import { readDevFile, writeDevFile } from './state/state-folder.ts';
+import type { DevFile, StateFolder } from './state/state-folder.ts';
+
+export interface StackOptions {
+  folder: StateFolder;
+  config: DevstackConfig;
+  example: Example;
+  port: number;
+  /** Named in the message about a taken port, for example `npm run dev`. */
+  command: string;
+  /** What is being waited for; shown while it lasts. */
+  progress: (what: string) => void;
+  /** A sentence that stays on the terminal. */
+  say: (sentence: string) => void;
+}
+
+export interface Stack {
+  readonly devFile: DevFile;
+  readonly appKey: string;
+}
+
+interface Part {
+  stop(): Promise<unknown>;
+}
+
+/** `stop` may be called at any time, also while `start` is under way or after it has failed. */
+export function createStack(options: StackOptions): { start(): Promise<Stack>; stop(): Promise<void> } {
+  const parts: Part[] = [];
+  const keep = <P extends Part>(part: P): P => {
+    parts.push(part);
+    return part;
+  };
+  return {
+    start: () => startAll(options, keep),
+    async stop() {
+      for (let part = parts.pop(); part; part = parts.pop()) await part.stop();
+      await stopAllChildren();
+    },
+  };
+}
+
+async function startAll(options: StackOptions, keep: <P extends Part>(part: P) => P): Promise<Stack> {
+  const { folder, config, example, progress, say } = options;
+  const urls = await chooseServiceUrls();
+  const door = keep(await openFrontDoor(urls, options));
+  // Adopted before anything else: the logs of the last start would only mislead.
+  rmSync(folder.logs, { recursive: true, force: true });
+
+  progress('Starting NATS and PostgreSQL');
+  const { natsUrl, databaseUrl } = await startServers(options, keep);
+
+  progress('Preparing the database and the sample data');
+  const stored = readDevFile(folder);
+  const adminKey = stored?.adminKey ?? `pawl-admin-${randomBytes(24).toString('base64url')}`;
+  const environment: NodeJS.ProcessEnv = {
+    ...config.environment,
+    NODE_COMPILE_CACHE: folder.compileCache,
+    PAWL_NATS_URL: natsUrl,
+    PAWL_DATABASE_URL: databaseUrl,
+    PAWL_ADMIN_KEY: adminKey,
+    PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
+    ...(config.model && { [MODEL_KEY_VARIABLE]: config.model.apiKey }),
+  };
+  const servicesOptions = { root: folder.root, logsFolder: folder.logs, environment, say };
+  const [{ secrets }] = await Promise.all([
+    example.prepare({ databaseUrl, log: progress }),
+    migrateServices(servicesOptions),
+  ]);
+
+  progress('Starting the four services');
+  const [sim] = await Promise.all([
+    config.model ? undefined : startSim(folder, example.simScript, say).then(keep),
+    startServices({ ...servicesOptions, environment: { ...environment, ...secrets } }, urls).then(keep),
+  ]);
+
+  progress('Declaring the example');
+  const admin = createPawlApi(door.url, adminKey);
+  const routes = config.model
+    ? endpointRoutes(example.app, config.model)
+    : simRoutes(example.app, sim?.baseUrl ?? '', sim?.models ?? []);
+  const appKey = await findAppKey(door.url, example.app, { stored, createKey: admin.createKey });
+  for (const object of [...routes, ...example.objects]) await admin.putObject(object);
+
+  const apps = { ...stored?.apps, [example.app]: { key: appKey } };
+  const devFile = { url: door.url, adminKey, apps, services: urls, natsUrl, databaseUrl };
+  writeDevFile(folder, devFile);
+  return { devFile, appKey };
+}
+
+/** Private ones, unless the environment names others. */
+async function startServers(
+  { folder, config, progress }: StackOptions,
+  keep: <P extends Part>(part: P) => P,
+): Promise<{ natsUrl: string; databaseUrl: string }> {
+  const starts = await Promise.allSettled([
+    config.natsUrl ?? startNats({ dataDir: folder.nats, say: progress }).then((server) => keep(server).url),
+    config.databaseUrl ?? startPostgres({ dataDir: folder.postgres }).then((server) => keep(server).url),
+  ]);
+  const [natsUrl, databaseUrl] = starts.map((start) => {
+    if (start.status === 'rejected') throw start.reason;
+    return start.value;
+  }) as [string, string];
+  return { natsUrl, databaseUrl };
+}
+
+/** The key of the last start if it is still accepted; clients that were given it keep working. */
+async function findAppKey(
+  url: string,
+  app: string,
+  { stored, createKey }: { stored: DevFile | undefined; createKey: (app: string) => Promise<string> },
+): Promise<string> {
+  const known = stored?.apps[app]?.key;
+  if (known && (await createPawlApi(url, known).isKeyAccepted())) return known;
+  return createKey(app);
+}
