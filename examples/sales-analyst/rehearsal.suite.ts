@@ -5,7 +5,7 @@
  */
 import { readFile, readdir } from 'node:fs/promises';
 import { type RegistryObject, type Tool, registryObjectSchema, renderObservation } from '@pawl/contracts';
-import { type Conversation, type SimCall, type SimModel, conversation, loadScript } from '@pawl/sim';
+import { type Conversation, type SimCall, type ScriptModel, conversation, loadScript } from '@pawl/sim';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Client } from 'pg';
 import { parseAllDocuments } from 'yaml';
@@ -67,7 +67,7 @@ export async function rehearse(options: RehearsalOptions): Promise<Rehearsal> {
   throw new Error(`no answer after ${TURNS_MAX} turns: ${JSON.stringify(rehearsal.turns)}`);
 }
 
-function modelNamed(models: ReadonlyMap<string, SimModel>, name: string): SimModel {
+function modelNamed(models: ReadonlyMap<string, ScriptModel>, name: string): ScriptModel {
   const model = models.get(name);
   if (model === undefined) throw new Error(`no model ${name}`);
   return model;

@@ -96,7 +96,8 @@ describe('the data in SQL', () => {
   });
 
   test('load into several databases of one server at the same time, although they share the role', async () => {
-    const urls = await Promise.all(['one', 'two', 'three'].map((name) => createDatabase(name)));
+    const urls: string[] = [];
+    for (const name of ['one', 'two', 'three']) urls.push(await createDatabase(name));
     const prepared = await Promise.all(urls.map((databaseUrl) => prepare({ databaseUrl })));
     for (const { secrets: own } of prepared) {
       expect(own['SALES_DATABASE_URL']).toMatch(/pawl_sales_reader:[0-9a-f]{64}@/);

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Conversation, createSim } from './index.ts';
+import { type Conversation, type SimSource, createSim } from './index.ts';
 
 const TOOLS = ['a', 'b', 'c'].map((name) => ({ type: 'function' as const, function: { name, parameters: {} } }));
 const THREE_CALLS = ['a', 'b', 'c'].map((tool) => ({
@@ -17,6 +18,7 @@ const THREE_CALLS = ['a', 'b', 'c'].map((tool) => ({
 let seen: Conversation | undefined;
 const asked = Promise.withResolvers<void>();
 const release = Promise.withResolvers<void>();
+const watched = Promise.withResolvers<SimSource>();
 const sim = createSim({
   models: {
     caller: {
@@ -30,6 +32,12 @@ const sim = createSim({
     broken: { respond: () => ({ answer: 'one two three', breakAfterChunks: 2 }) },
     busy: { respond: () => ({ fail: { status: 429, code: 'slow_down', headers: { 'retry-after': '7' } } }) },
     slow: { firstTokenDelayMs: 600_000, respond: () => ({ answer: 'late' }) },
+    watcher: {
+      respond: (_context, source) => {
+        watched.resolve(source);
+        return new Promise(() => {});
+      },
+    },
     held: {
       respond: async () => {
         asked.resolve();
@@ -166,6 +174,28 @@ test('a client that leaves ends the stream', async () => {
   await expect.poll(() => lastRequest()).toMatchObject({ model: 'slow', outcome: 'aborted' });
 });
 
+test('a model sees the whole request, and a client that leaves before its reply is known at once', async () => {
+  const leave = new AbortController();
+  const options = { signal: leave.signal, headers: { traceparent: '00-1' } };
+  const request = { model: 'watcher', messages: user('x'), max_tokens: 9 };
+  const pending = client.chat.completions.create(request, options);
+  const source = await watched.promise;
+  expect(source).toMatchObject({
+    body: { max_tokens: 9 },
+    headers: { traceparent: '00-1', authorization: 'Bearer anything' },
+  });
+  leave.abort();
+  await expect(pending).rejects.toThrow(/aborted/);
+  await expect.poll(() => lastRequest()).toMatchObject({ model: 'watcher', outcome: 'aborted' });
+  expect(source.signal.aborted).toBe(true);
+});
+
+test('a body over 64 MiB is refused, one of 2 MiB is not', async () => {
+  expect((await post({ model: 'caller', messages: user('x'.repeat(2 * 1024 * 1024)) })).status).toBe(200);
+  const tooLarge = await declareBody(64 * 1024 * 1024 + 1);
+  expect(tooLarge).toMatch(/^HTTP\/1\.1 413 .*"code":"request_too_large"/s);
+});
+
 test('a reply can be held back until the test releases it', async () => {
   const before = sim.requestCount;
   const pending = client.chat.completions.create({ model: 'held', messages: user('x') });
@@ -178,7 +208,7 @@ test('a reply can be held back until the test releases it', async () => {
 test('models are listed', async () => {
   const names: string[] = [];
   for await (const model of client.models.list()) names.push(model.id);
-  expect(names).toEqual(['caller', 'broken', 'busy', 'slow', 'held']);
+  expect(names).toEqual(['caller', 'broken', 'busy', 'slow', 'watcher', 'held']);
 });
 
 test('as a process: ready line, a rule error as 400, SIGTERM; a bad script ends it with a sentence', async () => {
@@ -205,6 +235,18 @@ test('as a process: ready line, a rule error as 400, SIGTERM; a bad script ends 
 function post(body: unknown) {
   const headers = { 'content-type': 'application/json' };
   return fetch(`${baseUrl}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** The answer to a request that only says how long its body would be. */
+async function declareBody(length: number): Promise<string> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('utf8');
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`,
+  );
+  const [answer] = (await once(socket, 'data')) as [string];
+  socket.destroy();
+  return answer;
 }
 
 function startProcess(script: string) {

@@ -38,7 +38,7 @@ export function createSim(options: SimOptions): Sim {
   let server: FastifyInstance | undefined;
   return {
     async start() {
-      const models = await loadScripts(options.scripts ?? []);
+      const models = new Map<string, SimModel>(await loadScripts(options.scripts ?? []));
       for (const [name, model] of Object.entries(options.models ?? {})) models.set(name, model);
       server = createServer(models, meter);
       const url = await server.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });

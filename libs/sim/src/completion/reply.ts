@@ -1,6 +1,8 @@
 /**
  * What a model of the stand-in says in one turn, before it is put into OpenAI's form.
  */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ChatRequest } from '../conversation/chat-request.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 
 /** One tool call. `args` as text is sent as it is (also when it is no valid JSON); absent means `{}`. */
@@ -29,8 +31,15 @@ export interface SimReply {
   breakAfterChunks?: number;
 }
 
+/** The request as it came, for tests that look at more than the conversation. `signal` aborts when the client leaves. */
+export interface SimSource {
+  body: ChatRequest;
+  headers: IncomingHttpHeaders;
+  signal: AbortSignal;
+}
+
 /** What decides: pure where a script gives it, free where a test gives it. May reject with SimRuleError. */
-export type Respond = (conversation: Conversation) => SimReply | Promise<SimReply>;
+export type Respond = (conversation: Conversation, source: SimSource) => SimReply | Promise<SimReply>;
 
 /** A model of the stand-in. Delays in milliseconds, default 0. */
 export interface SimModel {

@@ -1,7 +1,8 @@
 /**
  * POST /v1/chat/completions: reads the conversation, lets the model decide, answers as one object or as a stream.
  *
- * A client that leaves ends the work: no timer and no stream lives on after its connection.
+ * 1. A client that leaves ends the work: no timer and no stream lives on after its connection.
+ * 2. The meter has a completed request before the client can know of it.
  */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -51,8 +52,9 @@ async function answer({ httpRequest, httpReply, models, meter, signal }: Exchang
     throw new ChatError({ status: 404, code: 'model_not_found', message });
   }
   if (model.delayMs) await delay(model.delayMs, undefined, { signal });
-  const reply = await model.respond(conversation(request.messages, offeredTools(request)));
-  signal.throwIfAborted();
+  const context = conversation(request.messages, offeredTools(request));
+  const source = { body: request, headers: httpRequest.headers, signal };
+  const reply = await Promise.race([model.respond(context, source), rejectionOn(signal)]);
   if (reply.fail !== undefined) throw new ChatError(reply.fail);
 
   const id = randomUUID().replaceAll('-', '');
@@ -65,7 +67,7 @@ async function answer({ httpRequest, httpReply, models, meter, signal }: Exchang
       httpReply.hijack().raw.destroy();
       return httpReply;
     }
-    httpReply.raw.once('finish', () => meter.add({ ...metered, isStream: false, outcome: 'completed' }));
+    meter.add({ ...metered, isStream: false, outcome: 'completed' });
     return unaryBody(head, completion);
   }
   const stream = eventStream({ request, head, completion, model, reply, signal }, (outcome) =>
@@ -100,11 +102,17 @@ async function* eventStream(streaming: Streaming, onEnd: (outcome: 'completed' |
       }
       yield `data: ${JSON.stringify(chunk)}\n\n`;
     }
-    yield 'data: [DONE]\n\n';
     outcome = 'completed';
   } finally {
     onEnd(outcome);
   }
+  yield 'data: [DONE]\n\n';
+}
+
+function rejectionOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('the client has left')), { once: true });
+  });
 }
 
 function parseRequest(body: unknown): ChatRequest {

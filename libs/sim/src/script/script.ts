@@ -4,7 +4,8 @@
  */
 import { z } from 'zod';
 import { parse } from 'yaml';
-import type { SimModel } from '../completion/reply.ts';
+import type { SimModel, SimReply } from '../completion/reply.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import { compileExpression } from './expression.ts';
 import { type Rule, decideReply } from './rules.ts';
 
@@ -42,13 +43,18 @@ const modelSchema = z.strictObject({
 
 const scriptSchema = z.strictObject({ models: z.record(z.string().min(1), modelSchema) });
 
+/** A model of a script: its reply depends on the conversation alone. */
+export interface ScriptModel extends SimModel {
+  respond(conversation: Conversation): Promise<SimReply>;
+}
+
 /** A script that can't be used; `message` lists every mistake with its path and what was expected. */
 export class ScriptError extends Error {
   override readonly name = 'ScriptError';
 }
 
 /** Models of a script by name. `source` names the file in errors. Throws ScriptError. */
-export function parseScript(yamlText: string, source: string): Map<string, SimModel> {
+export function parseScript(yamlText: string, source: string): Map<string, ScriptModel> {
   const parsed = scriptSchema.safeParse(parseYaml(yamlText, source));
   if (!parsed.success) {
     const lines = parsed.error.issues.map((issue) => `  ${z.core.toDotPath(issue.path) || '(top)'}: ${issue.message}`);
@@ -65,7 +71,7 @@ function parseYaml(yamlText: string, source: string): unknown {
   }
 }
 
-function compileModel(name: string, model: z.infer<typeof modelSchema>): SimModel {
+function compileModel(name: string, model: z.infer<typeof modelSchema>): ScriptModel {
   const values = Object.entries(model.let).map(([valueName, value]) => ({ name: valueName, value }));
   const rules = model.rules as Rule[];
   return {
