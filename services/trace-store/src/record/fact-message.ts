@@ -1,0 +1,126 @@
+/**
+ * Reads one message of the run log: bytes in, a fact with its exact text out, or the reason why it is set aside.
+ * Pure. It must never throw for any bytes, and must never put a message's content into a reason.
+ *
+ * 1. The text of a fact is kept as it came: numbers are never re-written.
+ * 2. A fact whose address differs from its subject is set aside, so a fact can't end up in another app or run.
+ */
+import { createHash } from 'node:crypto';
+import { factSchema, parseFactSubject, slotOf, type Fact } from '@pawl/contracts';
+import { parseTraceparent, type TraceContext } from '@pawl/telemetry';
+
+/** How deep the JSON of a fact may nest. What is deeper can't be shown and breaks recursive readers. */
+export const DEPTH_MAX = 100;
+
+/** A message as it came from the stream, claim checks already resolved. */
+export type FactMessage = {
+  subject: string;
+  /** Its sequence in the stream. */
+  sequence: number;
+  data: Uint8Array;
+  /** The `traceparent` header. */
+  traceparent?: string | undefined;
+};
+
+export type ParsedFact = {
+  fact: Fact;
+  /** The JSON text of the fact, as it came. */
+  text: string;
+  slot: string;
+  sequence: number;
+  trace: TraceContext | undefined;
+};
+
+export type RejectReason =
+  | 'unknown_subject'
+  | 'invalid_utf8'
+  | 'invalid_json'
+  | 'too_deep'
+  | 'not_a_fact'
+  | 'wrong_address'
+  | 'claim_missing'
+  | 'refused_by_database';
+
+/** What is kept of a message that is set aside: where it was, why, and enough to find it again. Never its content. */
+export type RejectedMessage = {
+  subject: string;
+  sequence: number;
+  app: string | null;
+  runId: string | null;
+  slot: string | null;
+  reason: RejectReason;
+  sha256: string;
+  /** Size in bytes. */
+  size: number;
+};
+
+export type FactReading = { fact: ParsedFact } | { rejected: RejectedMessage };
+
+/** Reads a message. Never throws. */
+export function readFactMessage(message: FactMessage): FactReading {
+  const address = parseFactSubject(message.subject);
+  if (!address) return { rejected: rejectMessage(message, 'unknown_subject') };
+  const text = decodeUtf8(message.data);
+  if (text === undefined) return { rejected: rejectMessage(message, 'invalid_utf8') };
+  if (!isDepthAtMost(text, DEPTH_MAX)) return { rejected: rejectMessage(message, 'too_deep') };
+  const json = parseJson(text);
+  if (!json) return { rejected: rejectMessage(message, 'invalid_json') };
+  const parsed = factSchema.safeParse(json.value);
+  if (!parsed.success) return { rejected: rejectMessage(message, 'not_a_fact') };
+  const fact = parsed.data;
+  if (fact.app !== address.app || fact.runId !== address.runId || slotOf(fact) !== address.slot) {
+    return { rejected: rejectMessage(message, 'wrong_address') };
+  }
+  const trace = parseTraceparent(message.traceparent);
+  return { fact: { fact, text, slot: address.slot, sequence: message.sequence, trace } };
+}
+
+/** What is kept of a message that is set aside. */
+export function rejectMessage(message: FactMessage, reason: RejectReason): RejectedMessage {
+  const address = parseFactSubject(message.subject);
+  return {
+    subject: message.subject,
+    sequence: message.sequence,
+    app: address?.app ?? null,
+    runId: address?.runId ?? null,
+    slot: address?.slot ?? null,
+    reason,
+    sha256: createHash('sha256').update(message.data).digest('hex'),
+    size: message.data.byteLength,
+  };
+}
+
+function decodeUtf8(data: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether JSON text nests at most `depthMax` deep, told without parsing it. */
+export function isDepthAtMost(text: string, depthMax: number): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (isInString) {
+      if (code === backslash) index++;
+      else if (code === quote) isInString = false;
+    } else if (code === quote) isInString = true;
+    else if (code === openBrace || code === openBracket) {
+      if (++depth > depthMax) return false;
+    } else if (code === closeBrace || code === closeBracket) depth--;
+  }
+  return true;
+}
+
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [34, 92, 123, 125, 91, 93];

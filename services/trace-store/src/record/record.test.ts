@@ -1,0 +1,158 @@
+import { test, expect, describe } from 'vitest';
+import fc from 'fast-check';
+import type { Fact } from '@pawl/contracts';
+import { slotOf } from '@pawl/contracts';
+import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
+import { isDepthAtMost, readFactMessage, type FactMessage } from './fact-message.ts';
+import { recordOf, type TraceRecord } from './record.ts';
+import { contributionOf, mergeRollUps, rollUp, statusOf } from './roll-up.ts';
+
+const startedAt = '2026-03-02T08:00:00.000Z';
+const runId = runIdAt(startedAt, 'record');
+const facts = salesRunFacts({ runId, startedAt });
+const encoder = new TextEncoder();
+
+function messageOf(fact: Fact, text = JSON.stringify(fact), sequence = 1): FactMessage {
+  return { subject: `pawl.run.3.${fact.app}.${fact.runId}.${slotOf(fact)}`, sequence, data: encoder.encode(text) };
+}
+
+function recordFrom(message: FactMessage): TraceRecord {
+  const reading = readFactMessage(message);
+  if (!('fact' in reading)) throw new Error(`rejected: ${reading.rejected.reason}`);
+  return recordOf(reading.fact);
+}
+
+const paused: Fact = { v: 1, kind: 'paused', app: 'demo', runId, at: startedAt, k: 0, stopReason: 'waiting_approval' };
+const records = [...facts, paused].map((fact, at) => recordFrom(messageOf(fact, JSON.stringify(fact), at + 1)));
+
+describe('the roll-up of a run', () => {
+  test('is the same for every permutation and repetition of its records, in any batches', () => {
+    const expected = rollUp(records);
+    const anyDelivery = fc
+      .array(fc.constantFrom(...records), { maxLength: 40 })
+      .chain((repeats) =>
+        fc.shuffledSubarray([...records, ...repeats], { minLength: records.length + repeats.length }),
+      );
+    fc.assert(
+      fc.property(anyDelivery, fc.nat(40), (delivered, cut) => {
+        expect(rollUp(delivered)).toEqual(expected);
+        const distinct = [...new Map(delivered.map((record) => [record.slot, record])).values()];
+        const parts = [distinct.slice(0, cut), distinct.slice(cut)].map((part) => rollUp(part));
+        const [first, second] = parts;
+        const merged = second ? mergeRollUps(first, second) : first;
+        expect(merged).toEqual(expected);
+      }),
+    );
+  });
+
+  test('holds what was asked, how it ended and what it cost', () => {
+    expect(rollUp(records)).toMatchObject({
+      start: {
+        agent: 'sales-analyst',
+        question: 'Why did sales revenue suddenly drop in February?',
+        userId: 'lin.wei',
+      },
+      end: { stopReason: 'final_answer', partial: false, steps: 5, toolCalls: 6 },
+      records: 18,
+      steps: 5,
+      toolCalls: 6,
+      tokens: 9_381,
+      costNanoUsd: 11_061_000n,
+    });
+  });
+
+  test('keeps the record that was written first when a slot was filled twice', () => {
+    const [first] = records;
+    if (!first) throw new Error('no record');
+    const later = { ...first, sequence: 99, at: '2030-01-01T00:00:00.000Z' };
+    expect(rollUp([later, first])).toEqual(rollUp([first]));
+    expect(rollUp([first, later])).toEqual(rollUp([first]));
+  });
+
+  test('tells where the run stands', () => {
+    const pausedState = contributionOf(recordFrom(messageOf(paused)));
+    expect(statusOf(pausedState)).toBe('waiting');
+    const { deadlineAt, limits } = facts[0] as Extract<Fact, { kind: 'started' }>;
+    const resumed: Fact = { v: 1, kind: 'resumed', app: 'demo', runId, at: startedAt, k: 0, limits, deadlineAt };
+    const resumedState = contributionOf(recordFrom(messageOf(resumed)));
+    expect(statusOf(mergeRollUps(resumedState, pausedState))).toBe('running');
+    expect(statusOf(mergeRollUps(pausedState, contributionOf(recordFrom(messageOf(facts.at(-1) as Fact)))))).toBe(
+      'ended',
+    );
+  });
+});
+
+describe('a record', () => {
+  test('keeps the text of its fact digit for digit', () => {
+    const text = JSON.stringify(facts[0]).replace(/\}$/, ',"environment":{"order":9007199254740993,"rate":1.10}}');
+    expect(recordFrom(messageOf(facts[0] as Fact, text)).body).toBe(text);
+  });
+
+  test('takes what Postgres text can not hold out of its columns and marks it', () => {
+    const started = facts[0] as Extract<Fact, { kind: 'started' }>;
+    const odd = { ...started, input: 'a\u0000b\ud800c', metadata: { '\u0000': 'x' } };
+    const record = recordFrom(messageOf(odd));
+    expect(record.marks).toEqual(['lone_surrogate', 'nul']);
+    expect(rollUp([record])?.start?.question).toBe('a\ufffdb\ufffdc');
+    expect(recordFrom(messageOf({ ...started, input: 'pair \ud83d\ude00, "\\u0000" as text' })).marks).toEqual([]);
+  });
+
+  test('writes times in one form, so that their order is that of their text', () => {
+    const record = recordFrom(messageOf({ ...(facts[0] as Fact), at: '2026-03-02T08:00:00Z' } as Fact));
+    expect(record.at).toBe('2026-03-02T08:00:00.000Z');
+  });
+});
+
+describe('a message that can not be kept', () => {
+  const fact = facts[0] as Fact;
+  const good = messageOf(fact);
+  const deep = `${JSON.stringify(fact).slice(0, -1)},"environment":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`;
+  const cases: [string, FactMessage, string][] = [
+    ['is not JSON', { ...good, data: encoder.encode('{"v":1,') }, 'invalid_json'],
+    [
+      'holds a NUL byte',
+      { ...good, data: encoder.encode(JSON.stringify(fact).replace('Why', 'W\u0000y')) },
+      'invalid_json',
+    ],
+    ['is not UTF-8', { ...good, data: Uint8Array.of(0x22, 0xff, 0x22) }, 'invalid_utf8'],
+    ['holds a surrogate in bytes', { ...good, data: Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22) }, 'invalid_utf8'],
+    ['nests 50,000 deep', { ...good, data: encoder.encode(deep) }, 'too_deep'],
+    ['is no fact', { ...good, data: encoder.encode('{"v":1,"kind":"dreamt"}') }, 'not_a_fact'],
+    ['claims another app', { ...good, subject: good.subject.replace('.demo.', '.other.') }, 'wrong_address'],
+    ['claims another slot', { ...good, subject: good.subject.replace('.started', '.ended') }, 'wrong_address'],
+    ['is empty', { ...good, data: new Uint8Array() }, 'invalid_json'],
+    ['has a strange subject', { ...good, subject: 'pawl.run.x' }, 'unknown_subject'],
+  ];
+  test.each(cases)('because it %s', (_name, message, reason) => {
+    const reading = readFactMessage(message);
+    expect(reading).toMatchObject({ rejected: { reason, size: message.data.byteLength } });
+    expect(JSON.stringify(reading)).not.toContain('February');
+  });
+
+  test('is the only kind that is set aside: any bytes give an answer', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (data, slot) => {
+        const reading = readFactMessage({ subject: `pawl.run.0.demo.${runId}.${slot}`, sequence: 1, data });
+        expect('rejected' in reading).toBe(true);
+      }),
+    );
+  });
+});
+
+test('depth is told without parsing, brackets in strings do not count', () => {
+  expect(isDepthAtMost('[[1]]', 2)).toBe(true);
+  expect(isDepthAtMost('[[[1]]]', 2)).toBe(false);
+  expect(isDepthAtMost(JSON.stringify({ a: '[[[[\\"[[', b: ['"{{{'] }), 2)).toBe(true);
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      const depth = depthOf(value);
+      expect(isDepthAtMost(JSON.stringify(value), depth)).toBe(true);
+      expect(isDepthAtMost(JSON.stringify(value), depth - 1)).toBe(depth === 0);
+    }),
+  );
+});
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}

@@ -1,0 +1,136 @@
+/**
+ * A record: one fact as a row of the trace. Pure.
+ *
+ * 1. The same fact always becomes the same record, whenever and however often it is delivered.
+ * 2. The body is the fact's text as it came, digit for digit.
+ */
+import type { Fact, FactKind } from '@pawl/contracts';
+import { callSpanId, runSpanId, thoughtSpanId } from '@pawl/telemetry';
+import type { ParsedFact } from './fact-message.ts';
+import { marksOf, safeText, type Mark } from './safe-text.ts';
+
+export type TraceRecord = {
+  app: string;
+  runId: string;
+  slot: string;
+  /** Sequence of the fact in the stream. */
+  sequence: number;
+  kind: FactKind;
+  m: number | null;
+  i: number | null;
+  step: number | null;
+  purpose: string | null;
+  callId: string | null;
+  tool: string | null;
+  /** Observation status, outcome of a thought, or decision of an approval. */
+  status: string | null;
+  /** How many calls a thought asked for, or were acted. */
+  calls: number | null;
+  inputTokens: number | null;
+  outputTokens: number | null;
+  /** Whole nano-USD as decimal digits. */
+  costNanoUsd: string | null;
+  /** When the fact was written, ISO time. */
+  at: string;
+  startedAt: string;
+  durationMs: number;
+  traceId: string | null;
+  spanId: string | null;
+  marks: Mark[];
+  /** JSON text. */
+  body: string;
+};
+
+/** The row of a fact. */
+export function recordOf(parsed: ParsedFact): TraceRecord {
+  const { fact, text, slot, sequence, trace } = parsed;
+  return {
+    ...blank,
+    ...columnsOf(fact),
+    app: fact.app,
+    runId: fact.runId,
+    slot,
+    sequence,
+    kind: fact.kind,
+    at: utcMs(fact.at),
+    traceId: trace?.traceId ?? (fact.kind === 'started' ? fact.traceId : null),
+    spanId: spanIdOf(fact) ?? trace?.spanId ?? null,
+    marks: marksOf(text, fact),
+    body: text,
+  };
+}
+
+const blank = {
+  m: null,
+  i: null,
+  step: null,
+  purpose: null,
+  callId: null,
+  tool: null,
+  status: null,
+  calls: null,
+  inputTokens: null,
+  outputTokens: null,
+  costNanoUsd: null,
+};
+
+type Columns = Partial<TraceRecord> & Pick<TraceRecord, 'startedAt' | 'durationMs'>;
+
+function columnsOf(fact: Fact): Columns {
+  const instant = { startedAt: utcMs(fact.at), durationMs: 0 };
+  switch (fact.kind) {
+    case 'thought':
+      return {
+        m: fact.m,
+        purpose: fact.purpose,
+        status: fact.outcome,
+        calls: fact.calls.length,
+        inputTokens: fact.usage.inputTokens,
+        outputTokens: fact.usage.outputTokens,
+        costNanoUsd: fact.costNanoUsd,
+        startedAt: utcMs(fact.startedAt),
+        durationMs: fact.durationMs,
+      };
+    case 'acted':
+      return { ...instant, m: fact.m, step: fact.step, calls: fact.calls.length };
+    case 'observed':
+      return {
+        m: fact.m,
+        i: fact.i,
+        callId: safeText(fact.callId),
+        tool: safeText(fact.tool),
+        status: fact.observation.status,
+        startedAt: utcMs(fact.startedAt),
+        durationMs: fact.durationMs,
+      };
+    case 'approval':
+      return { ...instant, m: fact.m, i: fact.i, callId: safeText(fact.callId), status: fact.decision };
+    case 'started':
+    case 'signal':
+    case 'cancel':
+    case 'paused':
+    case 'resumed':
+    case 'ended':
+      return instant;
+  }
+}
+
+/** An ISO time in one form, in UTC with milliseconds, so that text order is time order. */
+function utcMs(time: string): string {
+  return new Date(time).toISOString();
+}
+
+/** The facts that are spans of their own; the ids follow from the run's, as the services report them. */
+function spanIdOf(fact: Fact): string | undefined {
+  switch (fact.kind) {
+    case 'started':
+    case 'ended':
+      return runSpanId(fact.runId);
+    case 'thought':
+      return thoughtSpanId(fact.runId, fact.m);
+    case 'observed':
+      return callSpanId(fact.runId, fact.m, fact.i);
+    default:
+      return undefined;
+  }
+}

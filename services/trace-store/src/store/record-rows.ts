@@ -1,0 +1,146 @@
+/** SQL of `traces.records`: adding rows once, and reading those of one run. */
+import type { Queryable } from '@pawl/db';
+import type { TraceRecord } from '../record/record.ts';
+import type { Mark } from '../record/safe-text.ts';
+import { columnArrays, unnestColumns, type Column } from './column-arrays.ts';
+
+const columns: readonly Column<TraceRecord>[] = [
+  { name: 'app', type: 'text', of: (record) => record.app },
+  { name: 'run_id', type: 'text', of: (record) => record.runId },
+  { name: 'slot', type: 'text', of: (record) => record.slot },
+  { name: 'sequence', type: 'bigint', of: (record) => record.sequence },
+  { name: 'kind', type: 'text', of: (record) => record.kind },
+  { name: 'm', type: 'bigint', of: (record) => record.m },
+  { name: 'i', type: 'bigint', of: (record) => record.i },
+  { name: 'step', type: 'bigint', of: (record) => record.step },
+  { name: 'purpose', type: 'text', of: (record) => record.purpose },
+  { name: 'call_id', type: 'text', of: (record) => record.callId },
+  { name: 'tool', type: 'text', of: (record) => record.tool },
+  { name: 'status', type: 'text', of: (record) => record.status },
+  { name: 'calls', type: 'bigint', of: (record) => record.calls },
+  { name: 'input_tokens', type: 'bigint', of: (record) => record.inputTokens },
+  { name: 'output_tokens', type: 'bigint', of: (record) => record.outputTokens },
+  { name: 'cost_nano_usd', type: 'numeric', of: (record) => record.costNanoUsd },
+  { name: 'at', type: 'timestamptz', of: (record) => record.at },
+  { name: 'started_at', type: 'timestamptz', of: (record) => record.startedAt },
+  { name: 'duration_ms', type: 'float8', of: (record) => record.durationMs },
+  { name: 'trace_id', type: 'text', of: (record) => record.traceId },
+  { name: 'span_id', type: 'text', of: (record) => record.spanId },
+  { name: 'marks', type: 'text', of: (record) => record.marks.join(',') },
+  { name: 'body', type: 'text', of: (record) => record.body },
+];
+const names = columns.map(({ name }) => name).join(', ');
+
+/** Adds the records whose slots are not there yet, and gives exactly those that it added. The slots must be distinct. */
+export async function insertRecords(client: Queryable, records: readonly TraceRecord[]): Promise<TraceRecord[]> {
+  const added = await client.query<{ app: string; run_id: string; slot: string }>(
+    `insert into traces.records (${names})
+     select ${names} from ${unnestColumns(columns)}
+     on conflict (app, run_id, slot) do nothing
+     returning app, run_id, slot`,
+    columnArrays(columns, records),
+  );
+  const keys = new Set(added.map(({ app, run_id, slot }) => keyOf({ app, runId: run_id, slot })));
+  return records.filter((record) => keys.has(keyOf(record)));
+}
+
+/** The key of a record as one text; its parts can't hold a slash. */
+export function keyOf(record: Pick<TraceRecord, 'app' | 'runId' | 'slot'>): string {
+  return `${record.app}/${record.runId}/${record.slot}`;
+}
+
+/** A stored record; `body` is null where it is larger than what was asked for. */
+export type StoredRecord = Omit<TraceRecord, 'body'> & { body: string | null };
+
+type RecordRow = {
+  slot: string;
+  sequence: string;
+  kind: TraceRecord['kind'];
+  m: string | null;
+  i: string | null;
+  step: string | null;
+  purpose: string | null;
+  call_id: string | null;
+  tool: string | null;
+  status: string | null;
+  calls: string | null;
+  input_tokens: string | null;
+  output_tokens: string | null;
+  cost_nano_usd: string | null;
+  at: Date;
+  started_at: Date;
+  duration_ms: number;
+  trace_id: string | null;
+  span_id: string | null;
+  marks: string;
+  body: string | null;
+};
+
+export type BodyLimits = {
+  /** Bodies above this many bytes are left out. */
+  bodyBytesMax: number;
+  /** Once this many bytes are reached, in the order of the log, the rest is left out. */
+  totalBytesMax: number;
+};
+
+/** All records of a run, in no particular order. */
+export async function readRecords(
+  client: Queryable,
+  run: { app: string; runId: string },
+  limits: BodyLimits,
+): Promise<StoredRecord[]> {
+  const rows = await client.query<RecordRow>(
+    `select slot, sequence, kind, m, i, step, purpose, call_id, tool, status, calls, input_tokens, output_tokens,
+            cost_nano_usd, at, started_at, duration_ms, trace_id, span_id, marks,
+            case when octet_length(body) <= $3
+                  and sum(case when octet_length(body) <= $3 then octet_length(body) end) over (order by sequence, slot) <= $4
+                 then body end as body
+     from traces.records where app = $1 and run_id = $2`,
+    [run.app, run.runId, limits.bodyBytesMax, limits.totalBytesMax],
+  );
+  return rows.map((row) => storedRecord(run, row));
+}
+
+/** The body of one record, or undefined when there is none. */
+export async function readBody(
+  client: Queryable,
+  key: { app: string; runId: string; slot: string },
+): Promise<string | undefined> {
+  const rows = await client.query<{ body: string }>(
+    'select body from traces.records where app = $1 and run_id = $2 and slot = $3',
+    [key.app, key.runId, key.slot],
+  );
+  return rows[0]?.body;
+}
+
+function storedRecord(run: { app: string; runId: string }, row: RecordRow): StoredRecord {
+  return {
+    app: run.app,
+    runId: run.runId,
+    slot: row.slot,
+    sequence: Number(row.sequence),
+    kind: row.kind,
+    m: numberOf(row.m),
+    i: numberOf(row.i),
+    step: numberOf(row.step),
+    purpose: row.purpose,
+    callId: row.call_id,
+    tool: row.tool,
+    status: row.status,
+    calls: numberOf(row.calls),
+    inputTokens: numberOf(row.input_tokens),
+    outputTokens: numberOf(row.output_tokens),
+    costNanoUsd: row.cost_nano_usd,
+    at: row.at.toISOString(),
+    startedAt: row.started_at.toISOString(),
+    durationMs: row.duration_ms,
+    traceId: row.trace_id,
+    spanId: row.span_id,
+    marks: row.marks === '' ? [] : (row.marks.split(',') as Mark[]),
+    body: row.body,
+  };
+}
+
+function numberOf(text: string | null): number | null {
+  return text === null ? null : Number(text);
+}
