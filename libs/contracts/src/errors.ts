@@ -29,6 +29,7 @@ export const errorCatalogue = {
   model_refused: { status: 400, title: 'The model endpoint refused the request' },
   model_bad_reply: { status: 502, title: 'The model endpoint gave a broken answer' },
   residency_blocked: { status: 403, title: 'No endpoint is allowed for this class of data' },
+  deadline: { status: 504, title: 'The time limit was reached' },
   // tools
   invalid_arguments: { status: 400, title: 'The arguments do not fit the tool' },
   invalid_arguments_json: { status: 400, title: 'The arguments are not valid JSON' },

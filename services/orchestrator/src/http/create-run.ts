@@ -1,0 +1,43 @@
+/** POST /v1/runs: starts a run. `?wait=` seconds answers when it has ended or the time is over. */
+import { z } from 'zod';
+import { createRunSchema, RejectedError } from '@pawl/contracts';
+import { hasScope, type Authorizer, type Http } from '@pawl/service';
+import { parseTraceparent } from '@pawl/telemetry';
+import type { StartRun } from '../intake/start-run.ts';
+import type { ReadRun } from '../partitions/read-run.ts';
+
+export const waitQuery = z.strictObject({ wait: z.coerce.number().min(0).max(60).optional() });
+const headersSchema = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(255)
+    .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
+    .optional(),
+  traceparent: z.string().optional(),
+});
+
+export function createRunRoute(
+  http: Http,
+  using: { authorizer: Authorizer; startRun: StartRun; readRun: ReadRun },
+): void {
+  const schema = { body: createRunSchema, querystring: waitQuery, headers: headersSchema };
+  http.post('/v1/runs', { schema }, async (request, reply) => {
+    const caller = using.authorizer.authorizeApp(request, 'runs:write');
+    const { body, headers } = request;
+    if (body.user && !hasScope(caller, 'runs:act-as')) {
+      throw new RejectedError('forbidden', 'naming a user needs a key with the scope runs:act-as');
+    }
+    const started = await using.startRun({
+      app: caller.app,
+      body,
+      idempotencyKey: headers['idempotency-key'],
+      trace: parseTraceparent(headers.traceparent),
+    });
+    const waitMs = (request.query.wait ?? 0) * 1_000;
+    const { id } = started.view;
+    const isCurrent = started.isNew && waitMs === 0;
+    const view = isCurrent ? started.view : await using.readRun.readWhenEnded(caller.app, id, waitMs);
+    return await reply.code(started.isNew ? 201 : 200).header('location', `/v1/runs/${id}`).send(view);
+  });
+}

@@ -1,0 +1,120 @@
+/**
+ * Accepts a run: pins what it runs on (I7), commits it to Postgres (I3), then writes its first fact.
+ * Once the row is committed the run will happen, also when the log can't be reached right now.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Bus, Definitions, Registry } from '@pawl/bus';
+import { publishFact } from '@pawl/bus';
+import {
+  fingerprint,
+  RejectedError,
+  type CreateRun,
+  type Definition,
+  type Revisioned,
+  type RunView,
+  type Started,
+} from '@pawl/contracts';
+import { newTraceContext, runSpanId, type TraceContext } from '@pawl/telemetry';
+import { settleLimits } from '../run/limits.ts';
+import { viewOf } from '../run/view.ts';
+import type { RunStore, StoredRun } from './run-store.ts';
+
+/** How long an answer waits for the log; the run is safe by then. */
+const publishPatienceMs = 2_000;
+
+export type StartRun = (request: {
+  app: string;
+  body: CreateRun;
+  idempotencyKey: string | undefined;
+  trace: TraceContext | undefined;
+}) => Promise<{ isNew: boolean; view: RunView }>;
+
+export function createStartRun(using: {
+  bus: Bus;
+  registry: Registry;
+  definitions: Definitions;
+  store: RunStore;
+}): StartRun {
+  return async ({ app, body, idempotencyKey, trace }) => {
+    const agent = using.registry.find('Agent', app, body.agent);
+    if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
+    const definition = await using.definitions.put(definitionOf(agent, using.registry));
+    const started = startedFact({ app, body, agent, definition, trace: trace ?? newTraceContext(), isRoot: !trace });
+    const requestHash = fingerprint(body);
+    const accepted = await using.store.accept({ started, idempotencyKey, requestHash });
+    if (accepted.outcome === 'repeated') {
+      if (accepted.requestHash !== requestHash) {
+        throw new RejectedError('idempotency_key_reused', 'this Idempotency-Key came with another body before');
+      }
+      return { isNew: false, view: viewOfStored(accepted.run) };
+    }
+    await Promise.race([publishStarted(using.bus, started), pause(publishPatienceMs)]);
+    return { isNew: true, view: viewOf({ started, turns: [] }) };
+  };
+}
+
+/** Writes a run's first fact; when it fails, the watchdog does it later. */
+export async function publishStarted(bus: Bus, started: Started): Promise<void> {
+  const trace = { traceId: started.traceId, spanId: runSpanId(started.runId), isSampled: true };
+  await publishFact(bus, started, trace).catch(() => undefined);
+}
+
+/** A stored run as clients see it: how it ended, or that it runs. */
+export function viewOfStored(run: StoredRun): RunView {
+  return run.view ?? viewOf({ started: run.started, turns: [] });
+}
+
+function definitionOf(agent: Revisioned<'Agent'>, registry: Registry): Definition {
+  const { app, name } = agent.object.metadata;
+  const tools = (agent.object.spec.tools ?? []).map((toolName) => {
+    const tool = registry.find('Tool', app, toolName);
+    if (tool) return { revision: tool.revision, object: tool.object };
+    throw new RejectedError('unknown_tool', `agent ${name} names the tool ${toolName}, which app ${app} doesn't have`);
+  });
+  return { v: 1, agent: { revision: agent.revision, object: agent.object }, tools };
+}
+
+function startedFact(of: {
+  app: string;
+  body: CreateRun;
+  agent: Revisioned<'Agent'>;
+  definition: string;
+  trace: TraceContext;
+  isRoot: boolean;
+}): Started {
+  const { body, agent, trace } = of;
+  const limits = settleLimits(agent.object.spec.limits, body.limits);
+  const nowMs = Date.now();
+  return {
+    v: 1,
+    kind: 'started',
+    runId: newRunId(nowMs),
+    app: of.app,
+    at: new Date(nowMs).toISOString(),
+    agent: { name: agent.object.metadata.name, revision: agent.revision },
+    definition: of.definition,
+    input: body.input,
+    ...(body.user ? { user: body.user } : {}),
+    ...(body.session ? { session: body.session } : {}),
+    ...(body.environment ? { environment: body.environment } : {}),
+    ...(body.metadata ? { metadata: body.metadata } : {}),
+    lane: body.lane ?? 'interactive',
+    limits,
+    deadlineAt: new Date(nowMs + limits.wallClockMs).toISOString(),
+    traceId: trace.traceId,
+    ...(of.isRoot ? {} : { parentSpanId: trace.spanId }),
+  };
+}
+
+/** A UUID version 7 (RFC 9562) without dashes, behind `run_`. */
+function newRunId(nowMs: number): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  const random = randomBytes(10);
+  random[0] = (random[0] ?? 0) & 0x0f | 0x70;
+  random[2] = (random[2] ?? 0) & 0x3f | 0x80;
+  return `run_${time}${random.toString('hex')}`;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,54 @@
+/**
+ * Sees to it that what was accepted happens (I3, I4): a run whose first fact is not in the log is started again, a cancel
+ * that got lost is asked for again, an end that was not noted is noted. Every replica does it for its own partitions.
+ */
+import { publishFact, type Bus } from '@pawl/bus';
+import type { Log, Part } from '@pawl/service';
+import { traceOfRun } from '../partitions/live-run.ts';
+import type { Partitions } from '../partitions/partitions.ts';
+import { foldRun } from '../partitions/read-run.ts';
+import { viewOf } from '../run/view.ts';
+import { publishStarted } from './start-run.ts';
+import type { RunStore, StoredRun } from './run-store.ts';
+
+const everyMs = 2_000;
+/** A run younger than this is still on its usual way. */
+const ageMs = 5_000;
+const batch = 500;
+
+export function createWatchdog(using: { bus: Bus; store: RunStore; partitions: Partitions; log: Log }): Part {
+  const { bus, store, partitions, log } = using;
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> = Promise.resolve();
+
+  const look = async () => {
+    const open = await store.openRuns({ acceptedBefore: new Date(Date.now() - ageMs), limit: batch });
+    for (const run of open) if (partitions.knows(run.started.runId)) await attend(run);
+  };
+
+  const attend = async (run: StoredRun) => {
+    const { started, cancel } = run;
+    const state = partitions.find(started.runId) ?? (await foldRun(bus, started.app, started.runId));
+    if (!state) {
+      log.warn({ runId: started.runId }, 'the first fact is not in the log: writing it again');
+      await publishStarted(bus, started);
+    } else if (state.ended) {
+      await store.recordEnded(viewOf(state));
+    } else if (cancel && !state.cancel) {
+      await publishFact(bus, cancel, traceOfRun(started));
+    }
+  };
+
+  return {
+    name: 'watchdog',
+    async start() {
+      timer = setInterval(() => {
+        looking = looking.then(look).catch((error: unknown) => log.warn({ err: error }, 'the watchdog will look again'));
+      }, everyMs);
+    },
+    async stop() {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
