@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ['{libs,services,examples}/*/**/*.test.ts', 'scripts/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/fixtures/**', 'test/bench/**'],
+    globalSetup: ['libs/testkit/src/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,
