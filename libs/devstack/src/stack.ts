@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { createPawlApi } from './example/pawl-api.ts';
 import type { Example } from './example/load-example.ts';
 import { openFrontDoor } from './front-door/front-door.ts';
-import { MODEL_KEY_VARIABLE, endpointRoutes, simRoutes } from './model/choose-model.ts';
+import { MODEL_KEY_SECRET, endpointRoutes, simRoutes } from './model/choose-model.ts';
 import { startSim } from './model/start-sim.ts';
 import { stopAllChildren } from './process/child.ts';
 import { startNats } from './nats/start-nats.ts';
@@ -74,9 +74,10 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
     PAWL_NATS_URL: natsUrl,
     PAWL_DATABASE_URL: databaseUrl,
     PAWL_ADMIN_KEY: adminKey,
+    PAWL_HOST: '127.0.0.1',
     PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
-    ...(config.model && { [MODEL_KEY_VARIABLE]: config.model.apiKey }),
   };
+  const modelSecret = config.model ? { [MODEL_KEY_SECRET]: config.model.apiKey } : {};
   const servicesOptions = { root: folder.root, logsFolder: folder.logs, environment, say };
   const [{ secrets }] = await Promise.all([
     example.prepare({ databaseUrl, log: progress }),
@@ -86,7 +87,10 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
   progress('Starting the four services');
   const [sim] = await Promise.all([
     config.model ? undefined : startSim(folder, example.simScript, say).then(keep),
-    startServices({ ...servicesOptions, environment: { ...environment, ...secrets } }, urls).then(keep),
+    startServices(
+      { ...servicesOptions, environment: { ...environment, ...secretVariables({ ...secrets, ...modelSecret }) } },
+      urls,
+    ).then(keep),
   ]);
 
   progress('Declaring the example');
@@ -101,6 +105,11 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
   const devFile = { url: door.url, adminKey, apps, services: urls, natsUrl, databaseUrl };
   writeDevFile(folder, devFile);
   return { devFile, appKey };
+}
+
+/** The services resolve `${secret:NAME}` from the variable `PAWL_SECRET_NAME`. */
+function secretVariables(secrets: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, value]) => [`PAWL_SECRET_${name}`, value]));
 }
 
 /** Private ones, unless the environment names others. */

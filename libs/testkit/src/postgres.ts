@@ -27,7 +27,7 @@ export async function startTestPostgres(): Promise<TestServer> {
       const dataDir = await mkdtemp(join(tmpdir(), 'pawl-postgres-'));
       const server = await startPostgres({ dataDir, durable: false });
       const stop = async () => {
-        await server.stop();
+        await server.stop({ remove: true });
         await rm(dataDir, { recursive: true, force: true });
       };
       return { url: server.url, stop };

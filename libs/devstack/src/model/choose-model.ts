@@ -4,8 +4,8 @@
 import type { ModelRoute, Price } from '@pawl/contracts';
 import type { ModelEndpoint } from '../config.ts';
 
-/** The services resolve `${secret:…}` from their environment. */
-export const MODEL_KEY_VARIABLE = 'PAWL_DEV_MODEL_KEY';
+/** Of the secret that holds the key of a real endpoint. */
+export const MODEL_KEY_SECRET = 'DEV_MODEL_KEY';
 
 /** What the scripted stand-in pretends to cost, so that the money shows. */
 const SIM_PRICES: Record<RouteName, Price> = {
@@ -37,7 +37,7 @@ export function endpointRoutes(app: string, endpoint: ModelEndpoint): ModelRoute
       provider: isOpenAi(endpoint) ? 'openai' : new URL(endpoint.baseUrl).hostname,
       model: endpoint.model,
       baseUrl: endpoint.baseUrl,
-      apiKey: `\${secret:${MODEL_KEY_VARIABLE}}`,
+      apiKey: `\${secret:${MODEL_KEY_SECRET}}`,
       ...(price && { price }),
     }),
   );

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { removeCluster } from './cluster-place.ts';
 import { startPostgres } from './start-postgres.ts';
 
 let folder = '';
@@ -74,5 +75,5 @@ test('the cluster of another major version is refused with what to do', async ()
   await expect(startPostgres({ dataDir, durable: false })).rejects.toThrow(
     /was made by PostgreSQL 9, .* Remove that folder/,
   );
-  rmSync(realpathSync(join(dataDir, 'cluster')), { recursive: true });
+  await removeCluster(dataDir);
 });
