@@ -23,10 +23,10 @@ export function allowedTools(definition: Definition, user: RunUser | undefined):
   return definition.tools.filter(({ object }) => mayUse(object, user));
 }
 
-/** Judges the calls of one thought, in order; `callsLeft` is how many the run may still make. */
+/** Judges the calls of one thought, in order; `callsLeft` is how many the run may still make. Closing calls get no tools. */
 export function admitCalls(
   calls: ToolCall[],
-  from: { m: number; definition: Definition; user: RunUser | undefined; callsLeft: number },
+  from: { m: number; definition: Definition; user: RunUser | undefined; callsLeft: number; isClosing: boolean },
 ): Admission[] {
   const allowed = allowedTools(from.definition, from.user);
   let left = from.callsLeft;
@@ -41,11 +41,16 @@ export function admitCalls(
       ...(tool ? { toolRevision: tool.revision } : {}),
       ...(isJson(args) ? { argsHash: fingerprintJson(args) } : {}),
     };
-    const answer = refuse(asked, { tool, args, allowed, left });
+    const answer = from.isClosing ? tooLate : refuse(asked, { tool, args, allowed, left });
     if (!answer) left -= 1;
     return answer ? { call: { ...call, admission: 'answered' }, answer } : { call: { ...call, admission: 'run' } };
   });
 }
+
+const tooLate = failedObservation('denied', {
+  code: 'tool_not_allowed',
+  message: 'The run is being closed: tools are no longer available.',
+});
 
 function refuse(
   asked: ToolCall,

@@ -121,6 +121,7 @@ function actOn(
     definition: from.definition,
     user: state.started.user,
     callsLeft: state.started.limits.toolCalls - before,
+    isClosing: from.thought.purpose === 'conclude',
   });
   const step = state.turns.slice(0, turn.m + 1).filter(isStep).length;
   const written: Action[] = turn.acted

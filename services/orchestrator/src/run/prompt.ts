@@ -66,7 +66,7 @@ function messagesOfTurn(state: RunState, definition: Definition, turn: Turn): Ch
   const { thought } = turn;
   if (!thought || thought.outcome === 'failed') return [];
   if (thought.calls.length === 0) return [{ role: 'assistant', content: thought.text }];
-  const from = { m: turn.m, definition, user: state.started.user, callsLeft: thought.calls.length };
+  const from = { m: turn.m, definition, user: state.started.user, callsLeft: thought.calls.length, isClosing: false };
   const calls = turn.acted?.calls ?? admitCalls(thought.calls, from).map(({ call }) => call);
   return [
     {
