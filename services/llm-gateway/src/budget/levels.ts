@@ -1,0 +1,85 @@
+/**
+ * The levels that a call has to fit into: every budget of its app that applies, then its run. Pure.
+ *
+ * Invariant: levels come in the order of their keys, budgets before runs, so that all transactions lock in one order.
+ */
+import { formatNano, parseNano, type Budget, type BudgetSpec } from '@pawl/contracts';
+import { windowAt, type Window } from './window.ts';
+
+/** What a level counts: nano-USD, tokens or calls. */
+export type Unit = 'nano-usd' | 'tokens' | 'calls';
+
+export type Level = {
+  kind: 'budget' | 'run';
+  /** The counter's key. */
+  key: string;
+  /** How refusals name it. */
+  title: string;
+  unit: Unit;
+  limit: bigint;
+  window: Window;
+};
+
+/** Who is about to spend. */
+export type Spender = {
+  app: string;
+  agent: string;
+  userId?: string | undefined;
+  runId: string;
+  runLimitNanoUsd: bigint;
+};
+
+/** Levels of a call at a time, in locking order. */
+export function levelsOf(spender: Spender, budgets: readonly Budget[], atMs: number): Level[] {
+  const ofBudgets = budgets.filter((budget) => appliesTo(budget.spec, spender)).map((budget) => levelOf(budget, atMs));
+  const ofRun: Level = {
+    kind: 'run',
+    key: `run/${spender.runId}`,
+    title: 'the spend limit of the run',
+    unit: 'nano-usd',
+    limit: spender.runLimitNanoUsd,
+    window: { fromMs: 0, toMs: null },
+  };
+  return [...ofBudgets.toSorted((a, b) => (a.key < b.key ? -1 : 1)), ofRun];
+}
+
+/** The level of one budget at a time. */
+export function levelOf(budget: Budget, atMs: number): Level {
+  const { scope, window, timeZone } = budget.spec;
+  const { unit, limit } = limitOf(budget.spec);
+  return {
+    kind: 'budget',
+    key: ['budget', scope.app, budget.metadata.name, scope.agent ?? '*', scope.user ?? '*', unit].join('/'),
+    title: `budget "${budget.metadata.name}" of app "${scope.app}"`,
+    unit,
+    limit,
+    window: windowAt(window, timeZone ?? 'UTC', atMs),
+  };
+}
+
+/** One sentence on why a level refused a call. `left` and `needed` in the level's unit. */
+export function refusalOf(level: Level, left: bigint, needed: bigint): string {
+  const title = level.title[0]?.toUpperCase() + level.title.slice(1);
+  const rest = left < 0n ? 0n : left;
+  return `${title} has ${amountText(level.unit, rest)} left; this call may need ${amountText(level.unit, needed)}.`;
+}
+
+function appliesTo(spec: BudgetSpec, spender: Spender): boolean {
+  const { app, agent, user } = spec.scope;
+  return (
+    app === spender.app &&
+    (agent === undefined || agent === spender.agent) &&
+    (user === undefined || user === spender.userId)
+  );
+}
+
+function limitOf({ limit }: BudgetSpec): { unit: Unit; limit: bigint } {
+  if ('tokens' in limit) return { unit: 'tokens', limit: BigInt(limit.tokens) };
+  if ('calls' in limit) return { unit: 'calls', limit: BigInt(limit.calls) };
+  if (limit.currency !== 'USD') throw new TypeError(`a budget in ${limit.currency}`);
+  return { unit: 'nano-usd', limit: parseNano(limit.amount) };
+}
+
+function amountText(unit: Unit, amount: bigint): string {
+  return unit === 'nano-usd' ? `${formatNano(amount)} USD` : `${amount} ${unit}`;
+}

@@ -1,0 +1,63 @@
+/** How much of each level a call needs at the worst, and what of it fits. Pure. */
+import type { Usage } from '@pawl/contracts';
+import { costOf, outputTokensWithin, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
+import type { Level } from './levels.ts';
+
+/** What a call with these bounds needs of each level, in the levels' order and units. */
+export function needsOf(levels: readonly Level[], price: ModelPrice, bounds: RequestBounds): bigint[] {
+  const needs = {
+    'nano-usd': worstCase(price, bounds),
+    tokens: BigInt(bounds.inputTokensMax + bounds.outputTokensMax),
+    calls: 1n,
+  };
+  return levels.map((level) => needs[level.unit]);
+}
+
+/** What a call took from each level. A call that never reached a model takes nothing. */
+export function takenOf(levels: readonly Level[], price: ModelPrice, usage: Usage): bigint[] {
+  const taken = {
+    'nano-usd': costOf(price, usage),
+    tokens: BigInt(usage.inputTokens + usage.outputTokens),
+    calls: 1n,
+  };
+  return levels.map((level) => taken[level.unit]);
+}
+
+export type Left = { level: Level; left: bigint };
+
+/** Fewer output tokens than this are not worth a call. */
+const outputTokensMin = 64;
+
+/**
+ * Output tokens, up to `bounds.outputTokensMax`, that fit into what is left on every level; or the position of the first level
+ * that has too little. A run's own limit may cut a reply down to 64 tokens. A shared budget may cut it by half at the most:
+ * near its end it refuses rather than hand out many stumps of answers.
+ */
+export function fitOutput(
+  lefts: readonly Left[],
+  price: ModelPrice,
+  bounds: RequestBounds,
+): { outputTokensMax: number } | { blockedBy: number; outputTokensMin: number } {
+  const wanted = bounds.outputTokensMax;
+  const runMin = Math.min(outputTokensMin, wanted);
+  const minOf = ({ level }: Left) => (level.kind === 'run' ? runMin : Math.max(runMin, Math.ceil(wanted / 2)));
+  const fits = lefts.map((left) => fitOf(left, price, bounds));
+  const blockedBy = lefts.findIndex((left, position) => (fits[position] ?? -1) < minOf(left));
+  const blocking = lefts[blockedBy];
+  if (blocking) return { blockedBy, outputTokensMin: minOf(blocking) };
+  return { outputTokensMax: Math.min(wanted, ...fits) };
+}
+
+function fitOf({ level, left }: Left, price: ModelPrice, bounds: RequestBounds): number {
+  switch (level.unit) {
+    case 'nano-usd':
+      return outputTokensWithin(price, bounds, left);
+    case 'tokens': {
+      const fits = left - BigInt(bounds.inputTokensMax);
+      if (fits < 0n) return -1;
+      return fits > BigInt(bounds.outputTokensMax) ? bounds.outputTokensMax : Number(fits);
+    }
+    case 'calls':
+      return left >= 1n ? bounds.outputTokensMax : -1;
+  }
+}

@@ -1,0 +1,27 @@
+/** What the gateway reads from its environment; nothing else does. */
+import { z } from 'zod';
+import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
+import { createSecretSource, type SecretSource } from './providers/secrets.ts';
+
+const schema = z.object({
+  ...baseConfigShape,
+  PAWL_PORT: integerVariable({ min: 0, max: 65_535 }).default(7303),
+  /** Model calls under way at once. */
+  PAWL_THINK_CONCURRENCY: integerVariable({ min: 1, max: 10_000 }).default(200),
+  /** Connections to Postgres at the most. */
+  PAWL_DATABASE_POOL: integerVariable({ min: 1, max: 500 }).default(10),
+  /** Serve on for this long after SIGTERM, so that load balancers notice. */
+  PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
+  /** How long model calls under way may go on once the service stops. */
+  PAWL_THINK_DRAIN_MS: integerVariable({ min: 0, max: 3_600_000 }).default(25_000),
+});
+
+export type Config = z.infer<typeof schema> & {
+  /** Values of `${secret:NAME}`. */
+  secrets: SecretSource;
+};
+
+/** Reads the configuration; throws `ConfigError` with every mistake. */
+export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
+  return { ...readConfig(schema, environment), secrets: createSecretSource(environment) };
+}

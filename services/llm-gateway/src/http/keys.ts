@@ -1,0 +1,30 @@
+/** POST /v1/keys and DELETE /v1/keys/{id}: keys of apps, with the admin key only. A key is shown once. */
+import { z } from 'zod';
+import { createKeySchema, RejectedError, type Scope } from '@pawl/contracts';
+import type { Authorizer, Http } from '@pawl/service';
+import type { KeyStore } from '../keys/key-store.ts';
+
+const scopesDefault: Scope[] = ['*'];
+
+export function serveKeys(http: Http, deps: { authorizer: Authorizer; keyStore: KeyStore }): void {
+  http.post('/v1/keys', { schema: { body: createKeySchema } }, async (request, reply) => {
+    deps.authorizer.authorizeAdmin(request);
+    const { app, scopes = scopesDefault, expiresAt = null } = request.body;
+    if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) {
+      throw new RejectedError('invalid_request', 'expiresAt: must be in the future');
+    }
+    const { key, record } = await deps.keyStore.create({ app, scopes, expiresAt });
+    return reply
+      .code(201)
+      .header('cache-control', 'no-store')
+      .send({ key, ...record });
+  });
+
+  const params = z.object({ id: z.string().min(1).max(100) });
+  http.delete('/v1/keys/:id', { schema: { params } }, async (request, reply) => {
+    deps.authorizer.authorizeAdmin(request);
+    const wasLive = await deps.keyStore.revoke(request.params.id);
+    if (!wasLive) throw new RejectedError('not_found', 'there is no live key with this id');
+    return reply.code(204).send();
+  });
+}

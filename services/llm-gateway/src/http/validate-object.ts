@@ -1,0 +1,55 @@
+/** What the schema of a ModelRoute or Budget can't see by itself. Refusals are `RejectedError`s that name the place. */
+import { RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
+import { isTimeZone } from '../budget/window.ts';
+import { assertAllowedHost, AddressError } from '../providers/address-guard.ts';
+
+/** Checks objects before they are stored. `allowedHosts`: private hosts that routes may name. */
+export function createObjectValidation(allowedHosts: readonly string[]): (object: RegistryObject) => void {
+  return (object) => {
+    if (object.kind === 'ModelRoute') validateRoute(object, allowedHosts);
+    if (object.kind === 'Budget') validateBudget(object);
+  };
+}
+
+function validateRoute({ spec }: ModelRoute, allowedHosts: readonly string[]): void {
+  for (const [position, { price, baseUrl }] of spec.candidates.entries()) {
+    const place = `spec.candidates.${position}`;
+    if (price && price.currency !== 'USD') {
+      throw new RejectedError(
+        'not_supported',
+        `${place}.price.currency: prices are in USD for now, not ${price.currency}`,
+      );
+    }
+    if (baseUrl !== undefined) validateHost(`${place}.baseUrl`, new URL(baseUrl), allowedHosts);
+  }
+}
+
+function validateHost(place: string, url: URL, allowedHosts: readonly string[]): void {
+  if (url.username !== '' || url.password !== '') {
+    throw new RejectedError('invalid_request', `${place}: put the key into apiKey, not into the URL`);
+  }
+  try {
+    assertAllowedHost(url.hostname, allowedHosts);
+  } catch (error) {
+    if (error instanceof AddressError) throw new RejectedError('target_not_allowed', `${place}: ${error.message}`);
+    throw error;
+  }
+}
+
+function validateBudget({ metadata, spec }: Budget): void {
+  if (spec.scope.app !== metadata.app) {
+    throw new RejectedError('invalid_request', `spec.scope.app: a budget belongs to its own app, ${metadata.app}`);
+  }
+  if ('currency' in spec.limit && spec.limit.currency !== 'USD') {
+    throw new RejectedError(
+      'not_supported',
+      `spec.limit.currency: budgets are in USD for now, not ${spec.limit.currency}`,
+    );
+  }
+  if (spec.timeZone !== undefined && !isTimeZone(spec.timeZone)) {
+    throw new RejectedError(
+      'invalid_request',
+      `spec.timeZone: ${spec.timeZone} is not a time zone of the IANA database`,
+    );
+  }
+}

@@ -1,0 +1,37 @@
+/** The price of a route's candidate: its own where it names one, else the table's. An explicit 0 is a price. */
+import { parseNano, type Candidate, type Price } from '@pawl/contracts';
+import type { ModelPrice } from './model-price.ts';
+import { findTablePrice } from './table-price.ts';
+
+export type PriceFinding =
+  | { price: ModelPrice }
+  | { problem: { code: 'model_price_unknown' | 'not_supported'; message: string } };
+
+/** The price of `candidate` at a time, or why there is none. Deterministic for a given table. */
+export function findPrice(candidate: Candidate, at: Date): PriceFinding {
+  if (candidate.price) return findOwnPrice(candidate.price);
+  const price = findTablePrice(candidate, at);
+  if (price) return { price };
+  const message =
+    `There is no known price for model "${candidate.model}" of provider "${candidate.provider}". ` +
+    'Give the candidate a price in its ModelRoute; an explicit "0" is allowed.';
+  return { problem: { code: 'model_price_unknown', message } };
+}
+
+function findOwnPrice(own: Price): PriceFinding {
+  if (own.currency !== 'USD') {
+    const message = `Prices in ${own.currency} are not supported yet; give the price in USD.`;
+    return { problem: { code: 'not_supported', message } };
+  }
+  const input = parseNano(own.inputPerMillion);
+  const output = parseNano(own.outputPerMillion);
+  const tier = {
+    aboveInputTokens: -1,
+    input,
+    output,
+    cachedInput: own.cachedInputPerMillion === undefined ? input : parseNano(own.cachedInputPerMillion),
+    cacheWrite: own.cacheWritePerMillion === undefined ? input : parseNano(own.cacheWritePerMillion),
+    reasoning: own.reasoningPerMillion === undefined ? output : parseNano(own.reasoningPerMillion),
+  };
+  return { price: { tiers: [tier], perRequest: 0n, source: 'route' } };
+}

@@ -1,0 +1,102 @@
+/**
+ * Clients of model endpoints: connections are kept alive and shared, per endpoint, key and connection limits.
+ * Nothing is retried and nothing is logged here.
+ */
+import OpenAI from 'openai';
+import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
+import { assertAllowedHost, createGuardedLookup } from './address-guard.ts';
+
+export type Endpoint = {
+  /** Absent: OpenAI's own. */
+  baseUrl: string | undefined;
+  apiKey: string;
+  connectMs: number;
+  headersMs: number;
+};
+
+export type Endpoints = {
+  client(endpoint: Endpoint): OpenAI;
+  close(): Promise<void>;
+};
+
+const clientsMax = 500;
+const agentsMax = 50;
+/** What a provider that needs no key is sent. */
+const noKey = 'none';
+
+/** `allowedHosts`: private hosts that may be reached all the same. */
+export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
+  const agents = new Map<string, Agent>();
+  const clients = new Map<string, OpenAI>();
+  const agentOf = ({ connectMs, headersMs }: Endpoint): Agent =>
+    remember(agents, {
+      key: `${connectMs} ${headersMs}`,
+      max: agentsMax,
+      make: () => createAgent({ connectMs, headersMs, allowedHosts }),
+      drop: (agent) => void agent.close(),
+    });
+  return {
+    client: (endpoint) =>
+      remember(clients, {
+        key: JSON.stringify(endpoint),
+        max: clientsMax,
+        make: () => createClient(endpoint, agentOf(endpoint)),
+        drop: () => {},
+      }),
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+    },
+  };
+}
+
+function createAgent(options: { connectMs: number; headersMs: number; allowedHosts: readonly string[] }): Agent {
+  const connect = buildConnector({
+    timeout: options.connectMs,
+    allowH2: false,
+    lookup: createGuardedLookup(options.allowedHosts),
+  });
+  return new Agent({
+    headersTimeout: options.headersMs,
+    // The pauses within a stream have limits of their own.
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000,
+    connect: (target, callback) => {
+      try {
+        assertAllowedHost(target.hostname, options.allowedHosts);
+      } catch (error) {
+        callback(error as Error, null);
+        return;
+      }
+      connect(target, callback);
+    },
+  });
+}
+
+function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
+  const send = (url: string | URL | Request, init?: RequestInit) =>
+    undiciFetch(url as string, { ...(init as object), dispatcher: agent, redirect: 'error' });
+  return new OpenAI({
+    apiKey: endpoint.apiKey || noKey,
+    baseURL: endpoint.baseUrl ?? 'https://api.openai.com/v1',
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    // The clock of the call ends it; this only has to be longer.
+    timeout: 2_147_000_000,
+    logLevel: 'off',
+    fetch: send as unknown as typeof fetch,
+  });
+}
+
+function remember<T>(known: Map<string, T>, entry: { key: string; max: number; make(): T; drop(value: T): void }): T {
+  const found = known.get(entry.key);
+  const value = found ?? entry.make();
+  known.delete(entry.key);
+  known.set(entry.key, value);
+  const [oldest] = known;
+  if (known.size > entry.max && oldest) {
+    known.delete(oldest[0]);
+    entry.drop(oldest[1]);
+  }
+  return value;
+}

@@ -1,0 +1,81 @@
+/**
+ * The gateway to models: think work in, thoughts out, every cent held before and charged once.
+ * Read top to bottom, this is its architecture.
+ */
+import { randomUUID } from 'node:crypto';
+import { connectBus, connectKeys, connectRegistry } from '@pawl/bus';
+import { connectDatabase, waitForMigrations } from '@pawl/db';
+import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
+import { createBudgetSource } from './budget/budget-source.ts';
+import { createLeaseKeeper } from './budget/lease-keeper.ts';
+import { createBudgetStore } from './budget/store.ts';
+import type { Config } from './config.ts';
+import { serveBudgetState } from './http/budget-state.ts';
+import { serveKeys } from './http/keys.ts';
+import { serveSpend } from './http/spend.ts';
+import { createObjectValidation } from './http/validate-object.ts';
+import { createKeyStore } from './keys/key-store.ts';
+import { createEndpoints } from './providers/endpoints.ts';
+import { schema } from './schema.ts';
+import { createThinkWork } from './think-work.ts';
+
+export async function createGateway(config: Config, log: Log): Promise<{ parts: Part[]; url(): string }> {
+  const database = connectDatabase({
+    url: config.PAWL_DATABASE_URL,
+    applicationName: 'pawl-llm-gateway',
+    poolMax: config.PAWL_DATABASE_POOL,
+  });
+  await waitForMigrations(database, { ...schema, log: (line) => log.info(line) });
+  const bus = await connectBus({
+    url: config.PAWL_NATS_URL,
+    name: 'pawl-llm-gateway',
+    partitions: config.PAWL_PARTITIONS,
+    replicas: config.PAWL_REPLICAS,
+  });
+  const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
+  const keyStore = createKeyStore(database, keys);
+
+  const store = createBudgetStore(database, `gateway-${randomUUID()}`);
+  const leaseKeeper = createLeaseKeeper(store, log);
+  const budgets = createBudgetSource(registry);
+  const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const thinkWork = createThinkWork({
+    bus,
+    apps: keys,
+    registry,
+    budgets,
+    store,
+    endpoints,
+    secrets: config.secrets,
+    log,
+    concurrency: config.PAWL_THINK_CONCURRENCY,
+    drainMs: config.PAWL_THINK_DRAIN_MS,
+  });
+
+  const server = await createHttp({
+    name: 'Pawl LLM gateway',
+    log,
+    checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
+  });
+  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
+  serveBudgetState(server.http, { registry, authorizer, store });
+  serveSpend(server.http, { authorizer, database });
+  serveKeys(server.http, { authorizer, keyStore });
+  const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
+
+  const connections: Part = {
+    name: 'connections',
+    start: async () => void (await keyStore.restore()),
+    async stop() {
+      await endpoints.close();
+      budgets.close();
+      registry.close();
+      keys.close();
+      await bus.close();
+      await database.close();
+    },
+  };
+  return { parts: [connections, leaseKeeper, thinkWork, listening], url: () => listening.url() };
+}

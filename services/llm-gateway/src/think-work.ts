@@ -1,0 +1,106 @@
+/**
+ * Subscription: think work of every app, from both lanes. Each piece becomes one thought fact; acknowledged once the fact is in
+ * the run's log. A run that is cancelled or ends lets go of its model call at once.
+ */
+import {
+  consumeWork,
+  publishDelta,
+  publishFact,
+  subscribeStops,
+  type AppSource,
+  type Bus,
+  type WorkContext,
+  type WorkQueue,
+} from '@pawl/bus';
+import { RejectedError, UnavailableError, type Thought, type ThinkWork } from '@pawl/contracts';
+import type { Part } from '@pawl/service';
+import { thoughtSpanId, withTrace } from '@pawl/telemetry';
+import type { Stop } from './providers/call-clock.ts';
+import { recordChatSpan } from './think/chat-span.ts';
+import { think, type ThinkDeps } from './think/think.ts';
+import { deniedThought } from './think/thought-fact.ts';
+
+const lanes = ['interactive', 'batch'];
+
+export type ThinkWorkOptions = ThinkDeps & {
+  bus: Bus;
+  apps: AppSource;
+  /** Model calls under way at once. */
+  concurrency: number;
+  /** How long calls under way may go on once the service stops. */
+  drainMs: number;
+};
+
+export function createThinkWork(options: ThinkWorkOptions): Part {
+  const { bus, apps, concurrency, drainMs, log } = options;
+  const underWay = new Set<{ work: ThinkWork; abort: AbortController }>();
+  let queue: WorkQueue | undefined;
+  let unsubscribe = () => {};
+
+  const handle = async (work: ThinkWork, context: WorkContext) => {
+    const call = { work, abort: new AbortController() };
+    underWay.add(call);
+    try {
+      await answer(options, { work, trace: context.trace, signal: call.abort.signal });
+    } finally {
+      underWay.delete(call);
+    }
+  };
+  const stopCalls = (reason: Stop, isMeant: (work: ThinkWork) => boolean) => {
+    for (const { work, abort } of underWay) if (isMeant(work)) abort.abort(reason);
+  };
+
+  return {
+    name: 'think-work',
+    async start() {
+      unsubscribe = subscribeStops(bus, (run) =>
+        stopCalls({ kind: 'run-stopped' }, (work) => work.runId === run.runId && work.app === run.app),
+      );
+      queue = await consumeWork(bus, {
+        kind: 'think',
+        queues: lanes,
+        apps,
+        concurrency,
+        handle,
+        onError: (error, about) => log.error({ err: error, ...about }, 'think work was not done'),
+      });
+    },
+    async stop() {
+      const deadline = setTimeout(() => stopCalls({ kind: 'shutdown' }, () => true), drainMs);
+      await queue?.stop();
+      clearTimeout(deadline);
+      unsubscribe();
+    },
+  };
+}
+
+type Answering = { work: ThinkWork; trace: WorkContext['trace']; signal: AbortSignal };
+
+async function answer(options: ThinkWorkOptions, { work, trace, signal }: Answering): Promise<void> {
+  const { traceId, isSampled } = trace;
+  const ofThought = { traceId, spanId: thoughtSpanId(work.runId, work.m), isSampled };
+  const thought = await withTrace(ofThought, () => thinkSafely(options, { work, traceId, signal }));
+  // Refused means that the slot holds this thought already.
+  await publishFact(options.bus, thought, ofThought);
+  recordChatSpan(thought, ofThought);
+}
+
+/** A mistake of our own becomes a failed thought: asking again would only spend again. */
+async function thinkSafely(
+  options: ThinkWorkOptions,
+  { work, traceId, signal }: { work: ThinkWork; traceId: string; signal: AbortSignal },
+): Promise<Thought> {
+  const startedAtMs = Date.now();
+  const onText = (text: string) => publishDelta(options.bus, work, { v: 1, kind: 'delta', m: work.m, text });
+  try {
+    return await think(options, { work, traceId, signal, onText });
+  } catch (error) {
+    if (error instanceof UnavailableError || error instanceof RejectedError) throw error;
+    options.log.error({ err: error, runId: work.runId, m: work.m }, 'the gateway met a mistake of its own');
+    const denial = {
+      code: 'internal_error' as const,
+      message: 'The gateway met a mistake of its own; its log has the details.',
+    };
+    return deniedThought(work, denial, { startedAtMs, endedAtMs: Date.now() });
+  }
+}
