@@ -1,0 +1,106 @@
+/** The event stream and the change of owners, on real NATS and Postgres. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunView } from '@pawl/contracts';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
+
+const servers = useTestServers();
+let replicas: Replica[] = [];
+let players: Players;
+let isHolding = false;
+
+beforeAll(async () => {
+  players = await playServices(servers, {
+    think: (work) =>
+      work.m < 3
+        ? { text: `round ${work.m}`, calls: [{ id: 'x', tool: 'search', args: `{"m":${work.m}}` }] }
+        : { text: 'done' },
+    act: () => (isHolding ? undefined : {}),
+  });
+  replicas = [await startReplica(servers), await startReplica(servers)];
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica.stop();
+  await players.stop();
+});
+
+const urlOf = (index: number) => `${replicas[index]?.url ?? replicas[0]?.url}/v1/runs`;
+type ServerEvent = { id: number; event: string };
+
+/** Reads events until the stream ends, or `max` of them and then hangs up. */
+async function readEvents(url: string, options: { behind?: number; max?: number } = {}): Promise<ServerEvent[]> {
+  const hangUp = new AbortController();
+  const response = await fetch(url, {
+    headers: {
+      authorization: `Bearer ${keys.demo}`,
+      ...(options.behind === undefined ? {} : { 'last-event-id': String(options.behind) }),
+    },
+    signal: hangUp.signal,
+  });
+  const events: ServerEvent[] = [];
+  let text = '';
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+        const block = text.slice(0, end);
+        text = text.slice(end + 2);
+        const id = /^id: (\d+)$/m.exec(block)?.[1];
+        const event = /^event: (\w+)$/m.exec(block)?.[1];
+        if (id && event) events.push({ id: Number(id), event });
+        if (events.length === options.max) hangUp.abort();
+      }
+    }
+  } catch (error) {
+    if (!hangUp.signal.aborted) throw error;
+  }
+  return events.slice(0, options.max);
+}
+
+describe('the event stream', () => {
+  it('tells every fact in order and ends with the run, from whichever replica', async () => {
+    const { body } = await request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } });
+    const [first, second] = await Promise.all([0, 1].map((index) => readEvents(`${urlOf(index)}/${body.id}/events`)));
+    expect(first).toEqual(second);
+    const round = ['thought', 'acted', 'observed'];
+    expect(first?.map(({ event }) => event)).toEqual(['started', ...round, ...round, ...round, 'thought', 'ended']);
+  });
+
+  it('has no gap and no repeat when it is cut at every event', async () => {
+    const { body } = await request<RunView>(`${urlOf(0)}?wait=20`, { body: { agent: 'analyst', input: 'go' } });
+    const url = `${urlOf(1)}/${body.id}/events`;
+    const whole = await readEvents(url);
+    const pieces: ServerEvent[] = [];
+    for (let cut = 0; cut < whole.length; cut += 1) {
+      const last = pieces.at(-1);
+      pieces.push(...(await readEvents(url, { max: 1, ...(last ? { behind: last.id } : {}) })));
+    }
+    expect(pieces).toEqual(whole);
+    expect(await readEvents(url, { behind: whole.at(-1)?.id ?? 0 })).toEqual([]);
+  });
+
+  it('may be left at any time without harm to the run', async () => {
+    const { body } = await request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } });
+    await readEvents(`${urlOf(0)}/${body.id}/events`, { max: 2 });
+    expect((await request<RunView>(`${urlOf(1)}/${body.id}?wait=20`)).body.stopReason).toBe('final_answer');
+  });
+});
+
+describe('a change of owners', () => {
+  it('carries every run on where it stood, each call asked for once', async () => {
+    isHolding = true;
+    const started = await Promise.all(
+      Array.from({ length: 12 }, () => request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } })),
+    );
+    const ids = started.map(({ body }) => body.id);
+    await eventually(() => ids.every((id) => players.acts.some((work) => work.runId === id)));
+    await replicas.shift()?.stop();
+    isHolding = false;
+    for (const id of ids) {
+      const { body } = await request<RunView>(`${urlOf(0)}/${id}?wait=60`);
+      expect(body).toMatchObject({ stopReason: 'final_answer', steps: 4, toolCalls: 3 });
+      const events = await readEvents(`${urlOf(0)}/${id}/events`);
+      expect(events.filter(({ event }) => event === 'observed')).toHaveLength(3);
+    }
+  });
+});

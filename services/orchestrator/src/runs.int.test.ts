@@ -1,0 +1,146 @@
+/** Runs over HTTP on real NATS and Postgres. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { streams, type RunView } from '@pawl/contracts';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
+
+const servers = useTestServers();
+let replica: Replica;
+let players: Players;
+
+beforeAll(async () => {
+  players = await playServices(servers, {
+    think(work) {
+      const { content } = work.messages.find((message) => message.role === 'user') ?? { content: '' };
+      if (content === 'never') return undefined;
+      if (work.purpose === 'conclude') return { text: 'best guess' };
+      if (content === 'endless' || (content === 'search' && work.m === 0)) {
+        return { text: 'Looking.', calls: [1, 2].map((q) => ({ id: '', tool: 'search', args: JSON.stringify({ q, m: work.m }) })) };
+      }
+      return { text: `Answer to ${content}` };
+    },
+  });
+  replica = await startReplica(servers);
+});
+afterAll(async () => {
+  await replica.stop();
+  await players.stop();
+});
+
+const runs = (path = '') => `${replica.url}/v1/runs${path}`;
+const start = (input: string, more: object = {}, headers: Record<string, string> = {}) =>
+  request<RunView>(runs(), { body: { agent: 'analyst', input, ...more }, headers });
+
+describe('a run', () => {
+  it('starts, calls tools in parallel and ends with its answer', async () => {
+    const { status, body, headers } = await request<RunView>(runs('?wait=20'), { body: { agent: 'analyst', input: 'search' } });
+    expect(status).toBe(201);
+    expect(headers.get('location')).toBe(`/v1/runs/${body.id}`);
+    expect(body).toMatchObject({ status: 'ended', stopReason: 'final_answer', answer: 'Answer to search', steps: 2, toolCalls: 2 });
+    expect(body.cost).toEqual({ nanoUsd: '2000', amount: '0.000002', currency: 'USD' });
+    expect((await request(runs(`/${body.id}`))).body).toEqual(body);
+  });
+
+  it('stops at its limit with the closing answer', async () => {
+    const { body } = await request<RunView>(runs('?wait=20'), { body: { agent: 'analyst', input: 'endless', limits: { steps: 2 } } });
+    expect(body).toMatchObject({ stopReason: 'max_steps', answer: 'best guess', partial: true, steps: 2, toolCalls: 4 });
+    expect(body.detail).toBe('The limit of 2 steps was reached.');
+  });
+
+  it('runs on what it was started with, whatever is deployed meanwhile', async () => {
+    const work = players.thinks.at(-1);
+    expect(work?.messages[0]?.content).toContain('Be brief.');
+  });
+
+  it('is started once per Idempotency-Key, and not for another body', async () => {
+    const key = { 'idempotency-key': 'order 66' };
+    const [first, second] = await Promise.all([start('hello', {}, key), start('hello', {}, key)]);
+    expect([first.status, second.status].toSorted()).toEqual([200, 201]);
+    expect(first.body.id).toBe(second.body.id);
+    const other = await start('goodbye', {}, key);
+    expect(other.status).toBe(422);
+    expect(other.body).toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
+  it('is cancelled while the model is at work, twice without harm', async () => {
+    const { body } = await start('never');
+    await eventually(() => players.thinks.some((work) => work.runId === body.id));
+    const first = await request(runs(`/${body.id}/cancel`), { body: { reason: 'changed my mind' } });
+    const second = await request(runs(`/${body.id}/cancel`), { method: 'POST' });
+    expect([first.status, second.status]).toEqual([202, 202]);
+    const ended = await request<RunView>(runs(`/${body.id}?wait=10`));
+    expect(ended.body).toMatchObject({ stopReason: 'cancelled', detail: 'The run was cancelled: changed my mind' });
+    expect(await request(runs(`/${body.id}/cancel`), { body: {} })).toMatchObject({ status: 409, body: { code: 'run_ended' } });
+  });
+
+  it('is listed in keyset pages, newest first', async () => {
+    const ids = [];
+    for (const input of ['one', 'two', 'three']) ids.unshift((await start(input)).body.id);
+    const first = await request<{ items: RunView[]; next: string }>(runs('?limit=2'));
+    expect(first.body.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    const second = await request<{ items: RunView[] }>(runs(`?limit=2&cursor=${first.body.next}`));
+    expect(second.body.items[0]?.id).toBe(ids[2]);
+    expect((await request(runs('?cursor=rubbish'))).body).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+});
+
+describe('a run that was accepted', () => {
+  it('is started again when its first fact was lost with the log', async () => {
+    const { body } = await start('never');
+    await eventually(() => players.thinks.some((work) => work.runId === body.id));
+    const before = players.thinks.filter((work) => work.runId === body.id).length;
+    await players.bus.jsm.streams.purge(streams.runs);
+    await players.bus.jsm.streams.purge(streams.think);
+    await replica.stop();
+    replica = await startReplica(servers);
+    await eventually(() => players.thinks.filter((work) => work.runId === body.id).length > before, { withinMs: 25_000 });
+  });
+});
+
+describe('another app', () => {
+  it('gets the same answer for a run that is not its own as for none', async () => {
+    const { body } = await start('mine');
+    const none = `run_${'f'.repeat(32)}`;
+    for (const [method, path] of [['GET', ''], ['GET', '/events'], ['POST', '/cancel']] as const) {
+      const options = { method, key: keys.other };
+      const foreign = await request(runs(`/${body.id}${path}`), options);
+      const unknown = await request(runs(`/${none}${path}`), options);
+      expect(foreign.status).toBe(404);
+      expect(JSON.stringify(foreign.body).replaceAll(body.id, none)).toBe(JSON.stringify(unknown.body));
+    }
+  });
+});
+
+describe('bad input', () => {
+  it.each([
+    ['an unknown agent', { agent: 'nobody', input: 'x' }, 404, 'unknown_agent'],
+    ['an unknown field', { agent: 'analyst', input: 'x', colour: 'red' }, 400, 'invalid_request'],
+    ['no input', { agent: 'analyst' }, 400, 'invalid_request'],
+    ['an empty input', { agent: 'analyst', input: '' }, 400, 'invalid_request'],
+    ['a negative limit', { agent: 'analyst', input: 'x', limits: { steps: -1 } }, 400, 'invalid_request'],
+    ['a fraction as a limit', { agent: 'analyst', input: 'x', limits: { steps: 1.5 } }, 400, 'invalid_request'],
+    ['a negative spend', { agent: 'analyst', input: 'x', limits: { spend: { amount: '-1', currency: 'USD' } } }, 400, 'invalid_request'],
+    ['broken JSON', '{"agent":', 400, 'invalid_json'],
+    ['an array', '[]', 400, 'invalid_request'],
+    ['a body of 5 MiB', { agent: 'analyst', input: 'x'.repeat(5 * 1_048_576) }, 413, 'body_too_large'],
+  ])('gets a problem with a code and a sentence: %s', async (_name, body, status, code) => {
+    const answer = await request(runs(), { body });
+    expect(answer.body).toMatchObject({ status, code, title: expect.any(String), detail: expect.stringMatching(/.{5}/) });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('content-type')).toContain('application/problem+json');
+  });
+
+  it('refuses a wrong key and a missing one alike', async () => {
+    for (const headers of [{ authorization: 'Bearer wrong' }, { authorization: '' }]) {
+      const answer = await request(runs(), { body: { agent: 'analyst', input: 'x' }, headers });
+      expect(answer).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
+    }
+  });
+
+  it('refuses what it would have to ignore', async () => {
+    const spec = { instructions: 'x', models: { think: 'smart' }, approvals: [{ tool: 'search' }] };
+    const agent = { apiVersion: 'pawl.dev/v1', kind: 'Agent', metadata: { app: 'demo', name: 'careful' }, spec };
+    const answer = await request(`${replica.url}/v1/agents/careful`, { method: 'PUT', body: agent });
+    expect(answer.body).toMatchObject({ status: 422, code: 'not_supported' });
+  });
+});

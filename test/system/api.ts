@@ -1,0 +1,59 @@
+/** Pawl's HTTP as tests call it: plain `fetch`, so that what is tested is the wire. */
+import type { AgentSpec, RunView, ToolSpec } from '@pawl/contracts';
+
+export type Urls = { orchestrator: string; toolRunner: string; llmGateway: string; traceStore: string };
+export type Answer<T = unknown> = { status: number; body: T; headers: Headers };
+
+export type Api = ReturnType<typeof createApi>;
+
+const freePrice = { currency: 'USD', inputPerMillion: '1.00', outputPerMillion: '4.00' };
+
+export function createApi(of: { urls: Urls; key: string }) {
+  const send = async <T>(method: string, url: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${of.key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') && text !== '';
+    return { status: response.status, body: (isJson ? JSON.parse(text) : text) as T, headers: response.headers };
+  };
+  const put = async (service: keyof Urls, path: string, object: { kind: string; name: string; spec: object }) => {
+    const { kind, name, spec } = object;
+    const body = { apiVersion: 'pawl.dev/v1', kind, metadata: { app: 'demo', name }, spec };
+    const answer = await send('PUT', `${of.urls[service]}/v1/${path}/${name}`, body);
+    if (answer.status !== 200) throw new Error(`PUT ${kind} ${name}: ${JSON.stringify(answer.body)}`);
+  };
+  return {
+    key: of.key,
+    send,
+    putAgent: (name: string, spec: Partial<AgentSpec>) =>
+      put('orchestrator', 'agents', {
+        kind: 'Agent',
+        name,
+        spec: { instructions: 'Answer the question.', models: { think: 'smart', conclude: 'smart' }, ...spec },
+      }),
+    putTool: (name: string, spec: Partial<ToolSpec>) =>
+      put('toolRunner', 'tools', { kind: 'Tool', name, spec: { description: `The tool ${name}.`, ...spec } }),
+    putRoute: (name: string, candidate: { model: string; baseUrl: string; price?: object }) =>
+      put('llmGateway', 'routes', {
+        kind: 'ModelRoute',
+        name,
+        spec: { candidates: [{ provider: 'sim', price: freePrice, apiKey: 'none', ...candidate }] },
+      }),
+    putBudget: (name: string, spec: object) => put('llmGateway', 'budgets', { kind: 'Budget', name, spec }),
+    startRun: (body: object, headers?: Record<string, string>) =>
+      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs`, body, headers),
+    run: (body: object, waitSeconds = 30) =>
+      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs?wait=${waitSeconds}`, body),
+    getRun: (id: string, waitSeconds = 0) =>
+      send<RunView>('GET', `${of.urls.orchestrator}/v1/runs/${id}?wait=${waitSeconds}`),
+    cancel: (id: string, body: object = {}) => send<RunView>('POST', `${of.urls.orchestrator}/v1/runs/${id}/cancel`, body),
+    getTrace: (id: string) => send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
+  };
+}
