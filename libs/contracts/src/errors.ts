@@ -3,6 +3,7 @@
  * `RejectedError` (the caller: change the request) and `UnavailableError` (the world: try again later).
  * Anything else that is thrown is a bug.
  */
+import { z } from 'zod';
 
 export const errorCatalogue = {
   // requests
@@ -71,11 +72,30 @@ export class UnavailableError extends Error {
   }
 }
 
-/** A problem document (RFC 9457) with Pawl's `code`. */
+/** A problem document (RFC 9457) with Pawl's `code`, one form per entry of the catalogue. */
+export const problemSchema = z.discriminatedUnion('code', problemForms());
 export type Problem = { type: string; title: string; status: number; detail: string; code: ErrorCode };
 
 /** The problem document of a code. */
 export function problem(code: ErrorCode, detail: string): Problem {
   const { status, title } = errorCatalogue[code];
-  return { type: `https://pawl.dev/problems/${code}`, title, status, detail, code };
+  return { type: typeOf(code), title, status, detail, code };
+}
+
+function typeOf(code: ErrorCode): string {
+  return `https://pawl.dev/problems/${code}`;
+}
+
+function problemForms() {
+  const [first, ...others] = (Object.keys(errorCatalogue) as ErrorCode[]).map((code) =>
+    z.object({
+      type: z.literal(typeOf(code)),
+      title: z.literal(errorCatalogue[code].title),
+      status: z.literal(errorCatalogue[code].status),
+      detail: z.string(),
+      code: z.literal(code),
+    }),
+  );
+  if (!first) throw new TypeError('an empty catalogue');
+  return [first, ...others] as const;
 }

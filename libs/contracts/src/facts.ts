@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { purposeSchema } from './agent.ts';
-import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema } from './names.ts';
+import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, signalIdSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
 import { observationSchema, trustSchema } from './observation.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
@@ -13,12 +13,15 @@ import { usageSchema } from './usage.ts';
 const index = z.number().int().nonnegative();
 const base = { v: z.literal(1), runId: runIdSchema, app: objectNameSchema, at: isoTimeSchema };
 
-/** The user on whose behalf a run acts. */
+/** The user on whose behalf a run acts, as a request names it. */
 export const runUserSchema = z.strictObject({
   id: z.string().min(1).max(200),
   roles: z.array(z.string().min(1).max(100)).max(100).optional(),
 });
 export type RunUser = z.infer<typeof runUserSchema>;
+
+/** The same user in facts and work, whose readers ignore fields that they don't know. */
+export const actingUserSchema = z.object(runUserSchema.shape);
 
 /** Limits with every number settled. */
 export const settledLimitsSchema = z.object({
@@ -37,7 +40,7 @@ export const startedSchema = z.object({
   /** Hash of the pinned definition. */
   definition: sha256Schema,
   input: z.string(),
-  user: runUserSchema.optional(),
+  user: actingUserSchema.optional(),
   session: z.string().optional(),
   environment: z.record(z.string(), z.unknown()).optional(),
   metadata: z.record(z.string(), z.string()).optional(),
@@ -148,14 +151,19 @@ export const approvalSchema = z.object({
 export const signalSchema = z.object({
   ...base,
   kind: z.literal('signal'),
-  id: z.string(),
+  id: signalIdSchema,
   text: z.string().optional(),
   /** JSON text. */
   data: z.string().optional(),
   by: z.string(),
 });
 
-export const cancelSchema = z.object({ ...base, kind: z.literal('cancel'), reason: z.string().optional(), by: z.string() });
+export const cancelSchema = z.object({
+  ...base,
+  kind: z.literal('cancel'),
+  reason: z.string().optional(),
+  by: z.string(),
+});
 export type Cancel = z.infer<typeof cancelSchema>;
 
 export const pausedSchema = z.object({ ...base, kind: z.literal('paused'), k: index, stopReason: stopReasonSchema });

@@ -1,6 +1,7 @@
 /** Content hashes: SHA-256 over canonical JSON (RFC 8785), so that key order and spacing don't count. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
+import { exactJson } from './exact-json.ts';
 
 /** SHA-256 of a text in lower-case hex. */
 export function sha256(text: string | Uint8Array): string {
@@ -20,14 +21,11 @@ export function fingerprint(value: unknown): string {
 }
 
 /**
- * The content hash of JSON text, blind to key order, spacing and the spelling of numbers.
- * Integers beyond 2^53 count digit for digit. Throws SyntaxError when the text is not JSON.
+ * The content hash of JSON text, blind to key order, spacing and the spelling of numbers and strings, never to their
+ * value: numbers count digit for digit. Where a double holds every number it is the `fingerprint` of the parsed value.
+ * Throws SyntaxError when the text is not JSON, and nothing else.
  */
 export function fingerprintJson(text: string): string {
-  return fingerprint(JSON.parse(text, keepLargeIntegers));
-}
-
-function keepLargeIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
-  const isExact = typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
-  return isExact ? value : { $integer: context?.source };
+  JSON.parse(text);
+  return fingerprint(JSON.parse(exactJson(text)));
 }

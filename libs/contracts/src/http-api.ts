@@ -44,16 +44,7 @@ export const runViewSchema = z.object({
 });
 export type RunView = z.infer<typeof runViewSchema>;
 
-export const scopes = [
-  '*',
-  'runs:write',
-  'runs:read',
-  'runs:act-as',
-  'chat',
-  'registry',
-  'budgets',
-  'traces',
-] as const;
+export const scopes = ['*', 'runs:write', 'runs:read', 'runs:act-as', 'chat', 'registry', 'budgets', 'traces'] as const;
 export const scopeSchema = z.enum(scopes);
 export type Scope = z.infer<typeof scopeSchema>;
 

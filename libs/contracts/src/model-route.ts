@@ -1,6 +1,6 @@
 /** ModelRoute: where the model calls of a purpose may go, and at what price. */
 import { z } from 'zod';
-import { durationSchema, objectNameSchema } from './names.ts';
+import { objectNameSchema, timeoutSchema } from './names.ts';
 import { currencySchema, decimalSchema } from './money.ts';
 
 /** A price per million tokens, as decimal text. Cached and reasoning tokens cost like the rest where no price is given. */
@@ -35,11 +35,11 @@ export const modelRouteSpecSchema = z.strictObject({
   retry: z.strictObject({ max: z.number().int().min(0).max(5) }).optional(),
   timeouts: z
     .strictObject({
-      connect: durationSchema.optional(),
-      headers: durationSchema.optional(),
-      firstToken: durationSchema.optional(),
-      idle: durationSchema.optional(),
-      total: durationSchema.optional(),
+      connect: timeoutSchema.optional(),
+      headers: timeoutSchema.optional(),
+      firstToken: timeoutSchema.optional(),
+      idle: timeoutSchema.optional(),
+      total: timeoutSchema.optional(),
     })
     .optional(),
 });

@@ -21,17 +21,22 @@ export type Money = z.infer<typeof moneySchema>;
 export const moneyViewSchema = z.object({ nanoUsd: nanoUsdSchema, amount: z.string(), currency: z.literal('USD') });
 export type MoneyView = z.infer<typeof moneyViewSchema>;
 
-/** Nano units of a decimal text, exact. `"0.40"` → `400_000_000n`. */
+/** Nano units of a decimal text with up to nine decimals, exact. `"0.40"` → `400_000_000n`. Throws TypeError on other text. */
 export function parseNano(amount: string): bigint {
-  const [whole = '0', fraction = ''] = amount.split('.');
-  return BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9) || '0');
+  const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(amount) ?? [];
+  if (sign === undefined) throw new TypeError(`not a decimal with up to nine decimals: ${amount}`);
+  const nano = BigInt(whole + fraction.padEnd(9, '0'));
+  return sign === '-' ? -nano : nano;
 }
 
 /** Decimal text of nano units with at least two decimals. `400_000_000n` → `"0.40"`. */
 export function formatNano(nano: bigint): string {
   const sign = nano < 0n ? '-' : '';
   const absolute = nano < 0n ? -nano : nano;
-  const fraction = (absolute % 1_000_000_000n).toString().padStart(9, '0').replace(/0{1,7}$/, '');
+  const fraction = (absolute % 1_000_000_000n)
+    .toString()
+    .padStart(9, '0')
+    .replace(/0{1,7}$/, '');
   return `${sign}${absolute / 1_000_000_000n}.${fraction}`;
 }
 

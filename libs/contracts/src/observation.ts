@@ -3,17 +3,9 @@
  * `data` is JSON text, so what a tool said reaches the model and the page digit for digit.
  */
 import { z } from 'zod';
-import { toolNameSchema } from './names.ts';
+import { isJson, toolNameSchema } from './names.ts';
 
-export const observationStatuses = [
-  'ok',
-  'error',
-  'denied',
-  'duplicate',
-  'timeout',
-  'cancelled',
-  'in_doubt',
-] as const;
+export const observationStatuses = ['ok', 'error', 'denied', 'duplicate', 'timeout', 'cancelled', 'in_doubt'] as const;
 export const observationStatusSchema = z.enum(observationStatuses);
 export type ObservationStatus = z.infer<typeof observationStatusSchema>;
 
@@ -59,7 +51,8 @@ export function failedObservation(
 
 /**
  * The labelled envelope that a model gets as the content of a tool result: JSON with the keys
- * `status, data, error_code, message, suggestion, truncated, ref, source, trust`.
+ * `status, data, error_code, message, suggestion, truncated, ref, source, trust`. Always valid JSON with each key once:
+ * `data` that is not JSON text is put in as a string, so it can't add or replace a label.
  */
 export function renderObservation(observation: Observation, source: ObservationSource): string {
   toolNameSchema.parse(source.tool);
@@ -73,5 +66,6 @@ export function renderObservation(observation: Observation, source: ObservationS
     source: `tool:${source.tool}`,
     trust: source.trust,
   });
-  return `{"status":"${status}","data":${data ?? 'null'},${rest.slice(1)}`;
+  const body = data === null || isJson(data) ? data : JSON.stringify(data);
+  return `{"status":"${status}","data":${body},${rest.slice(1)}`;
 }

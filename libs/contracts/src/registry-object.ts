@@ -94,8 +94,8 @@ export type Revisioned<K extends RegistryKind = RegistryKind> = {
 };
 
 /**
- * What a run is pinned to when it starts (I7): its agent, the tools that the agent names and their data sources,
- * stored once under the hash of its content.
+ * What a run is pinned to when it starts (I7): its agent and the tools that the agent names, stored once under the hash
+ * of its content.
  */
 export const definitionSchema = z.object({
   v: z.literal(1),

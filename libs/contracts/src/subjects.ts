@@ -47,6 +47,7 @@ export const subjects = {
 /** The parts of a fact's subject, or undefined when it is none. */
 export function parseFactSubject(subject: string): (RunAddress & { slot: string }) | undefined {
   const [pawl, run, partition, app, runId, ...slot] = subject.split('.');
-  if (pawl !== 'pawl' || run !== 'run' || !app || !runId || slot.length === 0) return undefined;
+  if (pawl !== 'pawl' || run !== 'run' || !/^\d+$/.test(partition ?? '') || !app || !runId) return undefined;
+  if (slot.length === 0 || slot.includes('')) return undefined;
   return { partition: Number(partition), app, runId, slot: slot.join('.') };
 }

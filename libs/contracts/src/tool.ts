@@ -1,6 +1,6 @@
 /** Tool: something that an agent may call, with its parameters, effect and where it runs. */
 import { z } from 'zod';
-import { durationSchema, objectNameSchema, toolNameSchema } from './names.ts';
+import { objectNameSchema, timeoutSchema, toolNameSchema } from './names.ts';
 import { trustSchema } from './observation.ts';
 
 const headersSchema = z.record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/), z.string().max(8_000));
@@ -41,8 +41,8 @@ const specShape = {
   roles: z.array(z.string().min(1).max(100)).max(100).optional(),
   returns: z.strictObject({ dataClass: objectNameSchema.optional(), trust: trustSchema.optional() }).optional(),
   alternatives: z.array(toolNameSchema).max(20).optional(),
-  /** From the start of a call to its end. Default 30s. */
-  timeout: durationSchema.optional(),
+  /** From the start of a call to its end, up to 24 days. Default 30s. */
+  timeout: timeoutSchema.optional(),
   /** Further tries after a transient failure of a call that may be repeated. Default 1. */
   retry: z.strictObject({ max: z.number().int().min(0).max(5) }).optional(),
   pool: objectNameSchema.optional(),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { purposeSchema } from './agent.ts';
 import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, toolNameSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
-import { runUserSchema } from './facts.ts';
+import { actingUserSchema } from './facts.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
 
 const index = z.number().int().nonnegative();
@@ -45,7 +45,7 @@ export const thinkWorkSchema = z.object({
   purpose: purposeSchema,
   /** On a closing call: why the run is being closed. It is repeated on the thought. */
   closing: stopReasonSchema.optional(),
-  user: runUserSchema.optional(),
+  user: actingUserSchema.optional(),
   lane: z.enum(['interactive', 'batch']),
   /** Name of the ModelRoute. */
   route: objectNameSchema,
@@ -75,7 +75,7 @@ export const actWorkSchema = z.object({
   argsHash: sha256Schema,
   /** Characters of the result that the model sees at once. */
   maxChars: z.number().int().positive(),
-  user: runUserSchema.optional(),
+  user: actingUserSchema.optional(),
   deadlineAt: isoTimeSchema,
 });
 export type ActWork = z.infer<typeof actWorkSchema>;
