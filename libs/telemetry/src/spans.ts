@@ -5,7 +5,7 @@
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Context } from '@opentelemetry/api';
 import { idsForNextSpan } from './id-generator.ts';
 import { schemaUrl } from './names.ts';
-import type { TraceContext } from './trace-context.ts';
+import { formatTraceparent, type TraceContext } from './trace-context.ts';
 
 export type FinishedSpan = {
   name: string;
@@ -53,6 +53,14 @@ export function recordSpan(span: FinishedSpan): void {
 /** Runs `body` with `parent` as the active span, so that what instrumented libraries report hangs under it. */
 export function withTrace<T>(parent: TraceContext, body: () => Promise<T>): Promise<T> {
   return context.with(contextOf(parent), body);
+}
+
+/**
+ * Headers that carry `parent` over HTTP. Empty while the SDK runs within `withTrace`: its instrumentation writes them itself,
+ * and a request must not carry two.
+ */
+export function traceHeaders(parent: TraceContext): Record<string, string> {
+  return trace.getSpanContext(context.active()) ? {} : { traceparent: formatTraceparent(parent) };
 }
 
 function contextOf(parent: TraceContext): Context {

@@ -1,0 +1,87 @@
+/**
+ * From an outcome to the observation that the run's log gets. Pure.
+ * I12: the data is cleaned of invisible characters and cut here, at the one place that every kind passes through.
+ */
+import type { Observation, ObservationStatus, ToolSpec } from '@pawl/contracts';
+import { durationMs } from '@pawl/contracts';
+import { cutData } from './cut-data.ts';
+import type { Failure, Outcome, Result } from './outcome.ts';
+import { visibleJson, visibleText } from './visible-text.ts';
+
+const timeoutDefaultMs = 30_000;
+
+/** Whether a call changes something in the world. */
+export function isWrite(spec: ToolSpec): boolean {
+  return spec.effect === 'write';
+}
+
+/** Whether the same call with the same key may be sent again. */
+export function isRepeatable(spec: ToolSpec): boolean {
+  return spec.idempotent ?? !isWrite(spec);
+}
+
+/** From the start of a call to its end, in milliseconds. */
+export function timeoutMsOf(spec: ToolSpec): number {
+  return spec.timeout ? durationMs(spec.timeout) : timeoutDefaultMs;
+}
+
+/** Whether a call that failed may be tried once more: transient, and harmless to repeat. */
+export function mayTryAgain(spec: ToolSpec, outcome: Outcome, attempt: number): boolean {
+  if (outcome.kind !== 'failure' || !outcome.isTransient || !isRepeatable(spec)) return false;
+  return attempt <= (spec.retry?.max ?? 1);
+}
+
+export type Rendered = {
+  observation: Observation;
+  /** The whole data, where the observation holds only a part of it. */
+  whole: string | undefined;
+};
+
+/** The observation of an outcome. `ref` is null: whoever stores the whole sets it. */
+export function observationOf(outcome: Outcome, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
+  return outcome.kind === 'result'
+    ? resultObservation(outcome, maxChars)
+    : failureObservation(outcome, { spec, maxChars });
+}
+
+function resultObservation(result: Result, maxChars: number): Rendered {
+  const whole = visibleJson(result.data);
+  const cut = cutData(whole, maxChars);
+  const sentences = [result.note, result.incomplete, cut.leftOut].filter((sentence) => sentence !== undefined);
+  return {
+    observation: {
+      status: 'ok',
+      data: cut.data,
+      errorCode: null,
+      message: sentences.length > 0 ? sentences.join(' ') : null,
+      suggestion: null,
+      truncated: cut.leftOut !== undefined || result.incomplete !== undefined,
+      ref: null,
+    },
+    whole: cut.leftOut === undefined ? undefined : whole,
+  };
+}
+
+function failureObservation(failure: Failure, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
+  const isInDoubt = isWrite(spec) && failure.effect === 'possible';
+  const data = failure.data === undefined ? null : cutData(visibleJson(failure.data), maxChars).data;
+  const observation: Observation = {
+    status: isInDoubt ? 'in_doubt' : statusOf(failure),
+    data,
+    errorCode: isInDoubt ? 'in_doubt' : failure.code,
+    message: visibleText(isInDoubt ? `${failure.message} Nobody knows whether the effect happened.` : failure.message),
+    suggestion: isInDoubt
+      ? "Don't call it again. Find out by a reading tool whether it happened, or tell the user."
+      : (failure.suggestion ?? null),
+    truncated: false,
+    ref: null,
+  };
+  return { observation, whole: undefined };
+}
+
+function statusOf({ code }: Failure): ObservationStatus {
+  if (code === 'tool_timeout') return 'timeout';
+  if (code === 'run_stopped') return 'cancelled';
+  if (code === 'tool_not_allowed' || code === 'forbidden') return 'denied';
+  return 'error';
+}

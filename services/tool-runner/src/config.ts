@@ -1,0 +1,45 @@
+/** Configuration of the tool-runner, read once at start. The only reader of the environment. */
+import { z } from 'zod';
+import { objectNameSchema } from '@pawl/contracts';
+import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
+import type { SecretSource } from './kinds/secrets.ts';
+
+const configSchema = z.object({
+  ...baseConfigShape,
+  PAWL_PORT: integerVariable({ min: 0, max: 65_535 }).default(7302),
+  /** Pools whose calls this runner executes, by comma. */
+  PAWL_POOLS: z
+    .string()
+    .default('default')
+    .transform((text) => text.split(',').map((pool) => pool.trim()))
+    .pipe(z.array(objectNameSchema).min(1)),
+  /** Calls under way at once. */
+  PAWL_CALLS_MAX: integerVariable({ min: 1, max: 10_000 }).default(64),
+  /** Connections to one data source at the most. */
+  PAWL_SQL_CONNECTIONS_MAX: integerVariable({ min: 1, max: 1_000 }).default(8),
+  /** Serve on for this long after SIGTERM, so that load balancers notice. */
+  PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
+  /** Bytes of one result at the most. */
+  PAWL_RESULT_BYTES_MAX: integerVariable({ min: 1_024, max: 64 * 1024 * 1024 }).default(8 * 1024 * 1024),
+});
+
+export type Config = z.infer<typeof configSchema> & { secretOf: SecretSource };
+
+/** Reads the configuration; throws `ConfigError` with every mistake. */
+export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
+  return { ...readConfig(configSchema, environment), secretOf: secretsOf(environment) };
+}
+
+/** Variables that belong to the service itself and are never a tool's secret. */
+const ownVariable = /^(PAWL|OTEL|NODE|NPM|NATS|PG|POSTGRES|KUBERNETES|AWS|GOOGLE|AZURE|OPENAI|ANTHROPIC)(_|$)/i;
+
+/** `${secret:NAME}` is `PAWL_SECRET_NAME`, or `NAME` where that is none of the service's own variables. */
+function secretsOf(environment: Record<string, string | undefined>): SecretSource {
+  const snapshot = { ...environment };
+  return (name) => {
+    const explicit = snapshot[`PAWL_SECRET_${name}`];
+    if (explicit !== undefined && explicit !== '') return explicit;
+    const plain = ownVariable.test(name) ? undefined : snapshot[name];
+    return plain === '' ? undefined : plain;
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Stands before every write (I10): looks into the run's log, claims the effect, executes, stores the result, in this order.
+ * A claim without a result is sent again only under the same key and only if the tool says that it may be; else the
+ * observation is `in_doubt`. Must not execute anything while Postgres can't be reached: writes wait.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { UnavailableError } from '@pawl/contracts';
+import type { Queryable } from '@pawl/db';
+import type { Arguments } from './arguments/arguments.ts';
+import { effectKey } from './call/effect-key.ts';
+import { isRepeatable } from './call/observation-of.ts';
+import { refusal, type Outcome } from './call/outcome.ts';
+import {
+  claimEffect,
+  findEffect,
+  finishEffect,
+  takeOverEffect,
+  type Claimant,
+  type Effect,
+} from './effects/effect-store.ts';
+import type { Report } from './effects/report.ts';
+import type { RunLog } from './effects/run-log.ts';
+import type { CallRequest } from './run-call.ts';
+
+export type Write = {
+  request: CallRequest;
+  args: Arguments;
+  signal: AbortSignal;
+  execute(effectKey: string): Promise<Report>;
+  /** The report of an outcome that comes without execution. */
+  refuse(outcome: Outcome): Promise<Report>;
+};
+
+export type WriteGuard = (write: Write) => Promise<Report>;
+
+export type WriteGuardOptions = {
+  database: Queryable;
+  runLog: RunLog;
+  /** This process, for people who look into the table. */
+  owner: string;
+};
+
+const pollEveryMs = 100;
+const finishPatienceMs = 20_000;
+
+export function createWriteGuard({ database, runLog, owner }: WriteGuardOptions): WriteGuard {
+  const executeClaimed = async (write: Write, claimant: Claimant) =>
+    await storeResult(database, claimant, await write.execute(claimant.key));
+
+  return async (write) => {
+    const { request } = write;
+    const claimant = claimantOf(write, owner);
+    const [known, stop] = await Promise.all([
+      findEffect(database, claimant),
+      request.position ? runLog.stopOf(request.app, request.position.runId) : undefined,
+    ]);
+    if (known) return await goOn(known, { write, claimant, stop });
+    if (stop) return await write.refuse(runStopped(stop));
+    if (await claimEffect(database, claimant)) return await executeClaimed(write, claimant);
+    const other = await findEffect(database, claimant);
+    if (!other) throw new UnavailableError('a claim was there and then was not');
+    return await goOn(other, { write, claimant, stop });
+  };
+
+  async function goOn(
+    effect: Effect,
+    { write, claimant, stop }: { write: Write; claimant: Claimant; stop: string | undefined },
+  ): Promise<Report> {
+    if (effect.state === 'done') return effect.isSameCall ? effect.report : duplicateOf(effect.report);
+    if (!effect.isSameCall) return await awaitOther(write, claimant);
+    if (!isRepeatable(write.request.tool.spec) || stop) {
+      return await storeResult(database, claimant, await write.refuse(inDoubt));
+    }
+    await takeOverEffect(database, claimant);
+    return await executeClaimed(write, claimant);
+  }
+
+  /** The same write was asked for twice in one step: the second call tells what came of the first. */
+  async function awaitOther(write: Write, claimant: Claimant): Promise<Report> {
+    while (!write.signal.aborted) {
+      const effect = await findEffect(database, claimant);
+      if (effect?.state === 'done') return duplicateOf(effect.report);
+      await delay(pollEveryMs, undefined, { signal: write.signal }).catch(() => {});
+    }
+    return await write.refuse(inDoubt);
+  }
+}
+
+function claimantOf({ request, args }: Write, owner: string): Claimant {
+  const { app, position } = request;
+  const tool = request.tool.metadata.name;
+  const { runId, m, i, step } = position ?? { runId: `try_${request.tryId ?? randomUUID()}`, m: 0, i: 0, step: 0 };
+  return { key: effectKey({ app, runId, step, tool, args: args.text }), app, runId, m, i, tool, owner };
+}
+
+/** The effect has happened: its result is stored before anything else, however long Postgres stays away within reason. */
+async function storeResult(database: Queryable, claimant: Claimant, report: Report): Promise<Report> {
+  const giveUpAt = performance.now() + finishPatienceMs;
+  for (;;) {
+    try {
+      return await finishEffect(database, claimant, report);
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || performance.now() > giveUpAt) throw error;
+      await delay(pollEveryMs);
+    }
+  }
+}
+
+const inDoubt: Outcome = {
+  kind: 'failure',
+  code: 'in_doubt',
+  message: 'The call was begun before, and its result was lost.',
+  isTransient: false,
+  effect: 'possible',
+};
+
+function runStopped(stop: string): Outcome {
+  return refusal('run_stopped', `The run is ${stop}, so the call was not made.`);
+}
+
+function duplicateOf(report: Report): Report {
+  const { observation } = report;
+  return {
+    ...report,
+    observation: {
+      ...observation,
+      status: 'duplicate',
+      errorCode: 'duplicate_call',
+      message: 'The same call was made in this step already; this is what came of it.',
+      suggestion: null,
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/** What a declared object must satisfy beyond its schema. Throws `RejectedError`; does no I/O. */
+import { RejectedError, toolKindOf, type RegistryObject, type Tool, type ToolKind } from '@pawl/contracts';
+import type { ArgumentValidator } from '../arguments/argument-validator.ts';
+import type { Kind } from '../kinds/kind.ts';
+import { secretNamesIn } from '../kinds/secrets.ts';
+import type { Targets } from '../kinds/http/targets.ts';
+
+export type CheckOptions = {
+  kinds: Partial<Record<ToolKind, Kind>>;
+  validator: ArgumentValidator;
+  targets: Targets;
+};
+
+export function createObjectCheck(options: CheckOptions): (object: RegistryObject) => void {
+  return (object) => {
+    if (object.kind === 'Tool') checkTool(object, options);
+    if (object.kind === 'DataSource') checkDataSource(object.spec.postgres.url, options.targets);
+    if (object.kind === 'McpServer') throw new RejectedError('not_supported', 'MCP servers are not supported yet');
+  };
+}
+
+function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
+  const { spec } = tool;
+  const name = toolKindOf(spec);
+  const kind = kinds[name];
+  if (!kind)
+    throw new RejectedError(
+      'not_supported',
+      `spec.${name}: tools of this kind are not supported yet; use http, sql or builtin`,
+    );
+  if (spec.businessKey !== undefined) throw new RejectedError('not_supported', 'spec.businessKey is not supported yet');
+  const problem = spec.parameters ? validator.schemaProblem(spec.parameters) : undefined;
+  if (problem !== undefined) throw new RejectedError('invalid_request', `spec.parameters: ${problem}`);
+  const type = spec.parameters?.['type'];
+  if (type !== undefined && type !== 'object') {
+    throw new RejectedError('invalid_request', 'spec.parameters.type has to be object, since arguments come by name');
+  }
+  kind.check(tool);
+}
+
+function checkDataSource(url: string, targets: Targets): void {
+  // An address with a secret in it can only be judged when it is used.
+  if (secretNamesIn(url).length > 0) return;
+  const parsed = URL.parse(url);
+  if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
+    throw new RejectedError('invalid_request', 'spec.postgres.url has to be a postgres:// URL');
+  }
+  const problem = targets.problemOfLiteral(parsed.hostname);
+  if (problem !== undefined) throw new RejectedError('target_not_allowed', problem);
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { createBuiltinKind } from './builtin.ts';
+import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
+
+const stored = new Map([['demo/run_1/0/0', 'abc"defghij'.repeat(500)]]);
+const kind = createBuiltinKind({
+  results: { put: async () => 'unused', get: async (ref) => stored.get(ref) },
+  now: () => Date.parse('2026-03-01T12:00:00Z'),
+});
+const texts = (...names: string[]) => ({
+  type: 'object',
+  properties: Object.fromEntries(names.map((name) => [name, {}])),
+});
+const calculator = toolOf({ builtin: { name: 'calculator' }, parameters: texts('expression') });
+const currentTime = toolOf({ builtin: { name: 'current_time' }, parameters: texts('timeZone') });
+const readResult = toolOf({ builtin: { name: 'read_result' }, parameters: texts('ref', 'offset', 'limit') });
+
+describeKind(
+  'builtin',
+  () => ({
+    kind,
+    working: {
+      tool: calculator,
+      args: '{"expression":"248.50 * 100"}',
+      data: { expression: '248.50 * 100', result: 24_850 },
+    },
+    exact: { tool: calculator, args: '{"expression":"9007199254740993"}' },
+    refused: [
+      toolOf({ builtin: { name: 'calculator' } }),
+      toolOf({ builtin: { name: 'current_time' }, effect: 'write' }),
+      toolOf({ builtin: { name: 'read_result' }, parameters: texts('reference') }),
+    ],
+  }),
+  ['exact'],
+);
+
+describe('built-in tools', () => {
+  test('the present time has its zone and weekday', async () => {
+    const data = dataOf(await callKind(kind, { tool: currentTime, args: '{"timeZone":"America/Sao_Paulo"}' }));
+    expect(JSON.parse(data)).toEqual({
+      utc: '2026-03-01T12:00:00.000Z',
+      timeZone: 'America/Sao_Paulo',
+      local: '2026-03-01T09:00:00-03:00',
+      date: '2026-03-01',
+      weekday: 'Sunday',
+    });
+    expect(dataOf(await callKind(kind, { tool: currentTime, args: '{}' }))).toContain('"local":"2026-03-01T12:00:00Z"');
+    const wrong = await callKind(kind, { tool: currentTime, args: '{"timeZone":"Mars/Base"}' });
+    expect(wrong).toMatchObject({ code: 'invalid_arguments', message: expect.stringContaining('Mars/Base') });
+  });
+
+  test('a result can be read page by page, and the pages make the whole', async () => {
+    const whole = stored.get('demo/run_1/0/0') ?? '';
+    let text = '';
+    let offset: number | null = 0;
+    for (let pages = 0; offset !== null; pages += 1) {
+      expect(pages).toBeLessThan(20);
+      const args = JSON.stringify({ ref: 'demo/run_1/0/0', offset });
+      const data = dataOf(await callKind(kind, { tool: readResult, args }, { runId: 'run_1', maxChars: 1_000 }));
+      expect(data.length).toBeLessThanOrEqual(1_000);
+      const page = JSON.parse(data) as { text: string; nextOffset: number | null; totalChars: number };
+      expect(page.totalChars).toBe(whole.length);
+      text += page.text;
+      offset = page.nextOffset;
+    }
+    expect(text).toBe(whole);
+  });
+
+  test('a result of another run or app is not there', async () => {
+    const call = { tool: readResult, args: '{"ref":"demo/run_1/0/0"}' };
+    const answers = await Promise.all([
+      callKind(kind, call, { runId: 'run_2' }),
+      callKind(kind, call, { runId: 'run_1', app: 'other' }),
+      callKind(kind, call),
+      callKind(kind, { tool: readResult, args: '{"ref":"demo/run_1/9/9"}' }, { runId: 'run_1' }),
+    ]);
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ code: 'invalid_arguments', message: expect.stringContaining('in this run') });
+    }
+  });
+});

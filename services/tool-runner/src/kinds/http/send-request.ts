@@ -1,0 +1,121 @@
+/**
+ * Sends one HTTP request and reads its answer up to a cap, following at most three redirects.
+ * Every hop is checked anew; declared headers, which may hold credentials, stay with the first origin.
+ */
+import { pipeline } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { request as undiciRequest, type Dispatcher } from 'undici';
+import type { HttpAnswer } from './http-answer.ts';
+import type { HttpRequest } from './http-request.ts';
+import { TargetNotAllowedError, type Targets } from './targets.ts';
+
+const redirectsMax = 3;
+
+export type SendOptions = {
+  dispatcher: Dispatcher;
+  targets: Targets;
+  /** Headers that every hop gets. */
+  openHeaders: Record<string, string>;
+  /** Headers for the first origin only. */
+  ownHeaders: Record<string, string>;
+  bytesMax: number;
+  signal: AbortSignal;
+};
+
+export class ResponseTooLargeError extends Error {
+  override readonly name = 'ResponseTooLargeError';
+}
+
+export class BadRedirectError extends Error {
+  override readonly name = 'BadRedirectError';
+}
+
+/** Throws what the connection throws, `TargetNotAllowedError`, `ResponseTooLargeError` or `BadRedirectError`. */
+export async function sendRequest(first: HttpRequest, options: SendOptions): Promise<HttpAnswer> {
+  let hop = first;
+  for (let redirects = 0; ; redirects += 1) {
+    const problem = options.targets.problemOf(hop.url);
+    if (problem !== undefined) throw new TargetNotAllowedError(problem);
+    const response = await sendHop(hop, first, options);
+    const location = headerOf(response.headers['location']);
+    if (!isRedirect(response.statusCode) || location === undefined) return await readAnswer(response, options.bytesMax);
+    await response.body.dump({ limit: 65_536 }).catch(() => {});
+    if (redirects === redirectsMax) throw new BadRedirectError(`The tool redirected more than ${redirectsMax} times.`);
+    hop = nextHop(hop, response.statusCode, location);
+  }
+}
+
+async function sendHop(hop: HttpRequest, first: HttpRequest, options: SendOptions): Promise<Dispatcher.ResponseData> {
+  const isFirstOrigin = hop.url.origin === first.url.origin;
+  return await undiciRequest(hop.url, {
+    method: hop.method,
+    dispatcher: options.dispatcher,
+    signal: options.signal,
+    headers: {
+      ...options.openHeaders,
+      ...(hop.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(isFirstOrigin ? options.ownHeaders : {}),
+    },
+    ...(hop.body === undefined ? {} : { body: hop.body }),
+    // The call's deadline rules, not undici's own limits.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+function isRedirect(status: number): boolean {
+  return [301, 302, 303, 307, 308].includes(status);
+}
+
+/** As browsers do it: 303, and 301 or 302 after a POST, become a GET without a body; 307 and 308 repeat the request. */
+function nextHop(hop: HttpRequest, status: number, location: string): HttpRequest {
+  const url = URL.parse(location, hop.url.href);
+  if (!url) throw new BadRedirectError('The tool redirected to something that is not an address.');
+  if (hop.url.protocol === 'https:' && url.protocol === 'http:') {
+    throw new BadRedirectError('The tool redirected from https to http.');
+  }
+  const becomesGet =
+    (status === 303 && hop.method !== 'GET') || ((status === 301 || status === 302) && hop.method === 'POST');
+  return becomesGet ? { method: 'GET', url, body: undefined } : { ...hop, url };
+}
+
+async function readAnswer(response: Dispatcher.ResponseData, bytesMax: number): Promise<HttpAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const announced = Number(headerOf(response.headers['content-length']) ?? 0);
+  if (announced > bytesMax) return await hangUp(response, bytesMax);
+  for await (const chunk of decoded(response)) {
+    size += chunk.length;
+    if (size > bytesMax) return await hangUp(response, bytesMax);
+    chunks.push(chunk);
+  }
+  return {
+    status: response.statusCode,
+    contentType: headerOf(response.headers['content-type']),
+    retryAfter: headerOf(response.headers['retry-after']),
+    body: Buffer.concat(chunks),
+  };
+}
+
+/** Identity was asked for; some servers compress all the same. The cap counts what comes out, not what comes in. */
+function decoded(response: Dispatcher.ResponseData): AsyncIterable<Buffer> {
+  const encoding = headerOf(response.headers['content-encoding'])?.trim().toLowerCase();
+  const decoder =
+    encoding === 'gzip' || encoding === 'x-gzip'
+      ? createGunzip()
+      : encoding === 'br'
+        ? createBrotliDecompress()
+        : encoding === 'deflate'
+          ? createInflate()
+          : undefined;
+  return decoder ? pipeline(response.body, decoder, () => {}) : response.body;
+}
+
+async function hangUp(response: Dispatcher.ResponseData, bytesMax: number): Promise<never> {
+  response.body.on('error', () => {}).destroy();
+  throw new ResponseTooLargeError(`HTTP ${response.statusCode} with more than ${bytesMax} bytes`);
+}
+
+function headerOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,34 @@
+/**
+ * The port of a tool kind. One file per kind; every kind passes `kind.suite.ts`.
+ * A kind executes a call whose arguments were checked, and gives an outcome: what can go wrong in the world is data.
+ * What it throws is a bug. It does not retry, does not cut for the model, and keeps nothing between calls but connections.
+ */
+import type { Tool } from '@pawl/contracts';
+import type { TraceContext } from '@pawl/telemetry';
+import type { Arguments } from '../arguments/arguments.ts';
+import type { Outcome } from '../call/outcome.ts';
+
+export type KindCall = {
+  app: string;
+  tool: Tool;
+  args: Arguments;
+  /** The run that the call belongs to; absent when a tool is only tried. */
+  runId: string | undefined;
+  /** The key of the effect, for writes. */
+  effectKey: string | undefined;
+  /** The span that the call's own requests hang under. */
+  trace: TraceContext;
+  /** Aborted with a `BrokenOffError`. The kind then lets go of sockets and statements at once. */
+  signal: AbortSignal;
+  /** Characters that the model sees at once, for kinds that page. */
+  maxChars: number;
+  /** When the call has to be over, as Unix time in milliseconds. */
+  deadlineAtMs: number;
+};
+
+export type Kind = {
+  execute(call: KindCall): Promise<Outcome>;
+  /** Refuses, with `RejectedError`, a tool that could never work. Does no I/O. */
+  check(tool: Tool): void;
+  close(): Promise<void>;
+};

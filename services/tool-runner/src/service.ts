@@ -1,0 +1,99 @@
+/** Composition root of the tool-runner: what it is made of, in the order in which it starts. */
+import { hostname } from 'node:os';
+import { connectBus, connectKeys, connectRegistry, createDefinitions, getResult, putResult } from '@pawl/bus';
+import { connectDatabase, waitForMigrations } from '@pawl/db';
+import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
+import { createActWorkPart } from './act-work.ts';
+import { createArgumentValidator } from './arguments/argument-validator.ts';
+import { createCallMetrics } from './call-metrics.ts';
+import type { Config } from './config.ts';
+import { createRunLog } from './effects/run-log.ts';
+import { createWriteGuard } from './guard-write.ts';
+import { createObjectCheck } from './http/check-object.ts';
+import { serveTryTool } from './http/try-tool.ts';
+import { createBuiltinKind } from './kinds/builtin.ts';
+import type { ResultStore } from './kinds/builtin/read-result.ts';
+import { createHttpKind } from './kinds/http.ts';
+import { createTargets } from './kinds/http/targets.ts';
+import { rememberSecrets } from './kinds/secrets.ts';
+import { createSqlKind } from './kinds/sql.ts';
+import { createSqlSources } from './kinds/sql/sql-sources.ts';
+import { createCallRunner } from './run-call.ts';
+import { schema } from './schema.ts';
+import { createRunStops, createStopsPart } from './run-stops.ts';
+
+const bodyLimitBytes = 2 * 1024 * 1024;
+
+export type ToolRunner = { parts: Part[]; url(): string };
+
+export async function createToolRunner(config: Config, log: Log): Promise<ToolRunner> {
+  const now = () => Date.now();
+
+  const bus = await connectBus({
+    url: config.PAWL_NATS_URL,
+    name: 'tool-runner',
+    partitions: config.PAWL_PARTITIONS,
+    replicas: config.PAWL_REPLICAS,
+  });
+  const keys = await connectKeys(bus);
+  const registry = await connectRegistry(bus);
+  const definitions = createDefinitions(bus);
+  const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-tool-runner' });
+  const results: ResultStore = { put: (of, text) => putResult(bus, of, text), get: (ref) => getResult(bus, ref) };
+
+  const { secrets, values: secretValues } = rememberSecrets(config.secretOf);
+  const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const validator = createArgumentValidator();
+  const resultBytesMax = config.PAWL_RESULT_BYTES_MAX;
+  const sources = createSqlSources({
+    find: (app, name) => registry.find('DataSource', app, name),
+    secrets,
+    targets,
+    connectionsMax: config.PAWL_SQL_CONNECTIONS_MAX,
+  });
+  const kinds = {
+    http: createHttpKind({ targets, secrets, resultBytesMax }),
+    sql: createSqlKind({ sources, resultBytesMax }),
+    builtin: createBuiltinKind({ results, now }),
+  };
+
+  const stops = createRunStops();
+  const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
+  const runCall = createCallRunner({ kinds, validator, guardWrite, results, stops, secretValues, now });
+
+  const server = await createHttp({
+    name: 'Pawl tool-runner',
+    log,
+    bodyLimitBytes,
+    checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
+  });
+  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const validate = createObjectCheck({ kinds, validator, targets });
+  serveRegistry(server.http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
+  serveTryTool(server.http, { registry, authorizer, runCall, now });
+  const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
+
+  const connections: Part = {
+    name: 'connections',
+    start: () => waitForMigrations(database, { ...schema, log: (line) => log.warn(line) }),
+    async stop() {
+      await Promise.all(Object.values(kinds).map((kind) => kind.close()));
+      keys.close();
+      registry.close();
+      await bus.close();
+      await database.close();
+    },
+  };
+  const actWork = createActWorkPart({
+    bus,
+    apps: keys,
+    definitions,
+    runCall,
+    metrics: createCallMetrics(server.metrics),
+    log,
+    pools: config.PAWL_POOLS,
+    concurrency: config.PAWL_CALLS_MAX,
+    now,
+  });
+  return { parts: [connections, createStopsPart(bus, stops), actWork, listening], url: () => listening.url() };
+}
