@@ -43,6 +43,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
     async transaction(body) {
       const client = await pool.connect().catch(rethrow);
       let broken: Error | undefined;
+      // A connection that breaks is met by the query under way; without a listener it would end the process as well.
+      const onError = (error: Error) => (broken = error);
+      client.on('error', onError);
       try {
         await client.query('begin').catch(rethrow);
         const result = await body({ query: (text, values) => run(client, text, values) });
@@ -52,6 +55,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
         await client.query('rollback').catch((failure: Error) => (broken = failure));
         throw error;
       } finally {
+        client.off('error', onError);
         client.release(broken);
       }
     },
