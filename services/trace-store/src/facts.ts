@@ -33,7 +33,9 @@ const pullExpiresMs = 5_000;
 const claimRetryMs = 2_000;
 /** After this many deliveries a body that is not in the object store is taken for lost. */
 const claimDeliveriesMax = 10;
-const pauseMs = { first: 100, max: 5_000 };
+/** Well below the acknowledgement deadline. */
+const storePauseMs = { first: 100, max: 4_000 };
+const restartPauseMs = 250;
 
 export type FactSubscription = Part & {
   /** Whether facts flow: the consumer is there, and the last batch was stored. */
@@ -49,25 +51,21 @@ export function createFactSubscription(options: FactSubscriptionOptions): FactSu
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let isFollowing = false;
-  let pause = pauseMs.first;
 
   const session: Session = {
     ...options,
     limits: { ...limitsDefault, ...options.limits },
     signal: stopping.signal,
     onFollowing: () => (isFollowing = true),
-    onStored: () => (pause = pauseMs.first),
+    onTrouble(error) {
+      isFollowing = false;
+      options.log.warn({ reason: reasonOf(error) }, 'facts can not be stored, trying again');
+    },
   };
   const run = async () => {
     while (!stopping.signal.aborted) {
-      try {
-        await follow(session);
-      } catch (error) {
-        options.log.warn({ reason: reasonOf(error), pauseMs: pause }, 'facts can not be stored, trying again');
-      }
-      isFollowing = false;
-      await waitFor(pause, stopping.signal);
-      pause = Math.min(pause * 2, pauseMs.max);
+      await follow(session).catch(session.onTrouble);
+      await waitFor(restartPauseMs, stopping.signal);
     }
   };
 
@@ -90,13 +88,12 @@ type Session = {
   limits: BatchLimits;
   signal: AbortSignal;
   onFollowing(): void;
-  onStored(): void;
+  onTrouble(error: unknown): void;
 };
 
-/** Stores what comes, until told to stop. Throws when the consumer is gone or a batch can't be stored. */
+/** Stores what comes, until told to stop. Throws when the consumer is gone. */
 async function follow(session: Session): Promise<void> {
-  const { bus, database, limits, signal } = session;
-  await database.query('select 1');
+  const { bus, limits, signal } = session;
   await ensureConsumer(bus);
   const consumer = await bus.js.consumers.get(streams.runs, consumerName);
   const messages = await consumer.consume({
@@ -112,14 +109,29 @@ async function follow(session: Session): Promise<void> {
   session.onFollowing();
   try {
     for await (const batch of batchesOf(received, { ...limits, sizeOf })) {
-      await storeMessages(database, batch);
+      await storePatiently(batch, session);
       for (const { source } of batch) acknowledge(source, held);
-      session.onStored();
     }
   } finally {
     signal.removeEventListener('abort', stop);
     stop();
     await giveBack(received, held);
+  }
+}
+
+/** Stores a batch, waiting for Postgres as long as it takes; meanwhile its messages are not delivered to anyone else. */
+async function storePatiently(batch: readonly Received[], session: Session): Promise<void> {
+  for (let pauseMs = storePauseMs.first; ; pauseMs = Math.min(pauseMs * 2, storePauseMs.max)) {
+    try {
+      await storeMessages(session.database, batch);
+      session.onFollowing();
+      return;
+    } catch (error) {
+      session.onTrouble(error);
+      if (session.signal.aborted) throw error;
+    }
+    for (const { source } of batch) source.working();
+    await waitFor(pauseMs, session.signal);
   }
 }
 

@@ -1,2 +1,2 @@
-/** Where the SQL of trace-store's schema is. */
-export const migrations = { schema: 'traces', folder: new URL('../migrations/', import.meta.url) } as const;
+/** The database schema that trace-store owns. */
+export const schema = { schema: 'traces', folder: new URL('../migrations/', import.meta.url) };

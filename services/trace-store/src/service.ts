@@ -4,15 +4,14 @@
  */
 import { connectBus, connectKeys } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { createAuthorizer, createHttp, createLog, runService, type Log, type Part } from '@pawl/service';
-import type { Telemetry } from '@pawl/telemetry';
-import { loadConfig, type Config } from './config.ts';
+import { createAuthorizer, createHttp, type Log, type Part } from '@pawl/service';
+import type { Config } from './config.ts';
 import { createFactSubscription } from './facts.ts';
 import { serveGetTrace } from './http/get-trace.ts';
 import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
 import { servePage } from './http/page.ts';
-import { migrations } from './schema.ts';
+import { schema } from './schema.ts';
 
 export type TraceStore = {
   parts: Part[];
@@ -23,9 +22,10 @@ export type TraceStore = {
 /** Connects and constructs; nothing listens or is consumed before the parts are started. */
 export async function createTraceStore(config: Config, log: Log): Promise<TraceStore> {
   const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-trace-store' });
+  await waitForMigrations(database, { ...schema, log: (line) => log.info(line) });
   const bus = await connectBus({
     url: config.PAWL_NATS_URL,
-    name: 'trace-store',
+    name: 'pawl-trace-store',
     partitions: config.PAWL_PARTITIONS,
     replicas: config.PAWL_REPLICAS,
   });
@@ -38,7 +38,7 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
     limits: { countMax: config.PAWL_TRACE_BATCH_MAX, lingerMs: config.PAWL_TRACE_LINGER_MS },
   });
   const { http, listen } = await createHttp({
-    name: 'trace-store',
+    name: 'Pawl trace-store',
     log,
     checks: { nats: bus.isConnected, database: database.isReachable, facts: facts.isFollowing },
   });
@@ -57,19 +57,5 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
       await database.close();
     },
   };
-  const schema: Part = {
-    name: 'schema',
-    start: () => waitForMigrations(database, { ...migrations, log: (line) => log.warn(line) }),
-    stop: async () => {},
-  };
-  return { parts: [connections, schema, facts, listening], url: listening.url };
-}
-
-/** Runs trace-store as this process until it is told to stop. */
-export async function runTraceStore(telemetry: Telemetry): Promise<void> {
-  const config = loadConfig();
-  const log = createLog('trace-store', config.PAWL_LOG_LEVEL);
-  const { parts } = await createTraceStore(config, log);
-  const telemetryPart: Part = { name: 'telemetry', start: async () => {}, stop: telemetry.shutdown };
-  await runService({ log, parts: [telemetryPart, ...parts], drainMs: config.PAWL_DRAIN_MS });
+  return { parts: [connections, facts, listening], url: listening.url };
 }

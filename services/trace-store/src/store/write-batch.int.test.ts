@@ -1,0 +1,113 @@
+/** What the store promises, on a real Postgres: once, in any order, in any company. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { slotOf, type Fact } from '@pawl/contracts';
+import { connectDatabase, migrate, type Database } from '@pawl/db';
+import { useTestServers } from '@pawl/testkit';
+import { readFactMessage } from '../record/fact-message.ts';
+import { schema } from '../schema.ts';
+import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
+import { storeMessages, type ReadMessage } from './store-messages.ts';
+
+const servers = useTestServers();
+const startedAt = '2026-03-02T08:00:00.000Z';
+let database: Database;
+
+beforeAll(async () => {
+  await migrate({ url: servers.databaseUrl, ...schema });
+  database = connectDatabase({ url: servers.databaseUrl, applicationName: 'test', poolMax: 8 });
+});
+afterAll(() => database.close());
+
+function messageOf(fact: Fact, sequence: number): ReadMessage {
+  const subject = `pawl.run.0.${fact.app}.${fact.runId}.${slotOf(fact)}`;
+  const message = { subject, sequence, data: new TextEncoder().encode(JSON.stringify(fact)) };
+  return { message, reading: readFactMessage(message) };
+}
+
+function salesRun(app: string, seed: string): ReadMessage[] {
+  return salesRunFacts({ app, runId: runIdAt(startedAt, seed), startedAt }).map((fact, at) => messageOf(fact, at + 1));
+}
+
+/** Everything stored for an app, as text, without what names the app. */
+async function storedText(app: string): Promise<string> {
+  const rows = await database.query<{ row: string }>(
+    `select (to_jsonb(runs) - 'app')::text as row from traces.runs where app = $1
+     union all
+     select (to_jsonb(records) - 'app' - 'stored_at' - 'body')::text from traces.records where app = $1 order by 1`,
+    [app],
+  );
+  return rows.map(({ row }) => row).join('\n');
+}
+
+test('the same records in any order, repeated and cut into any batches, give the same rows', async () => {
+  const orders = fc.sample(
+    fc.tuple(
+      fc.shuffledSubarray(
+        [...salesRun('x', 'order').keys()].flatMap((at) => [at, at]),
+        { minLength: 34 },
+      ),
+      fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 40, maxLength: 40 }),
+    ),
+    20,
+  );
+  const texts: string[] = [];
+  for (const [number, [order, sizes]] of orders.entries()) {
+    const app = `order-${number}`;
+    const messages = salesRun(app, 'order');
+    for (let from = 0, turn = 0; from < order.length; turn++) {
+      const size = sizes[turn] ?? 1;
+      const batch = order.slice(from, from + size).map((at) => messages[at]);
+      await storeMessages(
+        database,
+        batch.filter((message) => message !== undefined),
+      );
+      from += size;
+    }
+    texts.push(await storedText(app));
+  }
+  expect(texts[0]?.split('\n')).toHaveLength(18);
+  expect(new Set(texts).size).toBe(1);
+});
+
+test('two writers with the same 200 runs, in opposite orders, never block each other for ever', async () => {
+  const messages = Array.from({ length: 200 }, (_, number) => salesRun('crowd', `crowd ${number}`)).flat();
+  const other = connectDatabase({ url: servers.databaseUrl, applicationName: 'other', poolMax: 8 });
+  const write = async (on: Database, all: ReadMessage[]) => {
+    const batches = Array.from({ length: 34 }, (_, at) => all.filter((_message, index) => index % 34 === at));
+    await Promise.all(batches.map((batch) => storeMessages(on, batch)));
+  };
+  await Promise.all([write(database, messages), write(other, messages.toReversed())]);
+  await other.close();
+  const [runs] = await database.query<{ runs: string; records: string; tokens: string }>(
+    `select count(*) as runs, sum(records) as records, sum(counted_tokens) as tokens from traces.runs where app = 'crowd'`,
+  );
+  expect(runs).toEqual({ runs: '200', records: '3400', tokens: String(200 * 9_381) });
+});
+
+test('a row that Postgres refuses is set aside and all others are kept', async () => {
+  const messages = salesRun('refused', 'refused');
+  const [started, ...rest] = messages;
+  if (!started || !('fact' in started.reading)) throw new Error('no started fact');
+  // Year 0 is a time for ISO 8601, but not for Postgres.
+  const bad = messageOf({ ...started.reading.fact.fact, at: '0000-01-01T00:00:00Z' }, 1);
+  expect(bad.reading).toHaveProperty('fact');
+  await storeMessages(database, [...rest.slice(0, 5), bad, ...rest.slice(5)]);
+  const rejected = await database.query(`select app, slot, reason, size from traces.rejected where app = 'refused'`);
+  const size = String(bad.message.data.byteLength);
+  expect(rejected).toEqual([{ app: 'refused', slot: 'started', reason: 'refused_by_database', size }]);
+  const [count] = await database.query(`select count(*) from traces.records where app = 'refused'`);
+  expect(count).toEqual({ count: '16' });
+});
+
+test('a fault that is not in the data sets nothing aside', async () => {
+  await expect(
+    database.transaction(async (client) => {
+      await client.query('alter table traces.runs rename to runs_away');
+      const renamed: Database = { ...database, transaction: (body) => body(client) };
+      await storeMessages(renamed, salesRun('fault', 'fault'));
+    }),
+  ).rejects.toMatchObject({ code: '42P01' });
+  const [count] = await database.query(`select count(*) from traces.rejected where app = 'fault'`);
+  expect(count).toEqual({ count: '0' });
+});
