@@ -22,11 +22,13 @@ const WIDTH_MAX = 110;
 
 export function createTerminal(): Terminal {
   const isTerminal = isatty(process.stdout.fd);
-  const spinner = isTerminal ? ora({ discardStdin: false, stream: process.stdout }) : undefined;
+  // A terminal without a size (under some test tools) reports 0 columns, on which the spinner would never come to an end.
+  const columns = isTerminal ? process.stdout.columns : 0;
+  const spinner = columns > 0 ? ora({ discardStdin: false, stream: process.stdout }) : undefined;
   let shown = '';
   return {
     colors: colors.createColors(isTerminal && colors.isColorSupported),
-    width: Math.min(process.stdout.columns ?? WIDTH_MAX, WIDTH_MAX),
+    width: Math.min(columns || WIDTH_MAX, WIDTH_MAX),
     progress(what) {
       if (what === shown) return;
       shown = what;
