@@ -4,6 +4,8 @@ import type { AgentSpec, RunView, ToolSpec } from '@pawl/contracts';
 export type Urls = { orchestrator: string; toolRunner: string; llmGateway: string; traceStore: string };
 export type Answer<T = unknown> = { status: number; body: T; headers: Headers };
 
+export const adminKey = 'admin-key-of-the-test';
+
 export type Api = ReturnType<typeof createApi>;
 
 const freePrice = { currency: 'USD', inputPerMillion: '1.00', outputPerMillion: '4.00' };
@@ -56,4 +58,15 @@ export function createApi(of: { urls: Urls; key: string }) {
     cancel: (id: string, body: object = {}) => send<RunView>('POST', `${of.urls.orchestrator}/v1/runs/${id}/cancel`, body),
     getTrace: (id: string) => send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
   };
+}
+
+/** A key of app `demo` that may do everything. */
+export async function createKey(gatewayUrl: string): Promise<string> {
+  const response = await fetch(`${gatewayUrl}/v1/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ app: 'demo', scopes: ['*'] }),
+  });
+  if (!response.ok) throw new Error(`POST /v1/keys: ${response.status} ${await response.text()}`);
+  return ((await response.json()) as { key: string }).key;
 }

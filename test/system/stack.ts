@@ -18,13 +18,11 @@ import * as traceStoreConfig from '@pawl/trace-store/config';
 import * as traceStoreSchema from '@pawl/trace-store/schema';
 import { createTraceStore } from '@pawl/trace-store/service';
 import type { TestServers } from '@pawl/testkit';
-import { createApi, type Api } from './api.ts';
-
-export const adminKey = 'admin-key-of-the-test';
+import { adminKey, createApi, createKey, type Api, type Urls } from './api.ts';
 
 export type Stack = {
   sim: Sim;
-  urls: { orchestrator: string; toolRunner: string; llmGateway: string; traceStore: string };
+  urls: Urls;
   /** Speaks as app `demo`, with a key that may do everything. */
   api: Api;
   stop(): Promise<void>;
@@ -82,14 +80,4 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await sim.stop();
     },
   };
-}
-
-async function createKey(gatewayUrl: string): Promise<string> {
-  const response = await fetch(`${gatewayUrl}/v1/keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ app: 'demo', scopes: ['*'] }),
-  });
-  const { key } = (await response.json()) as { key: string };
-  return key;
 }

@@ -1,0 +1,101 @@
+/** The four services as processes of their own, which a test may kill and start again; the model runs in the test. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort, startChild, type Child } from '@pawl/devstack';
+import { createSim, type Sim, type SimModel } from '@pawl/sim';
+import { eventually, type TestServers } from '@pawl/testkit';
+import { adminKey, createApi, createKey, type Api, type Urls } from './api.ts';
+
+export const serviceNames = ['orchestrator', 'tool-runner', 'llm-gateway', 'trace-store'] as const;
+export type ServiceName = (typeof serviceNames)[number];
+
+export type Processes = {
+  sim: Sim;
+  urls: Urls;
+  api: Api;
+  /** SIGKILL, at once, without a goodbye. */
+  kill(name: ServiceName): Promise<void>;
+  /** Starts a service again where it was, and waits until it is ready. */
+  start(name: ServiceName): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export async function startProcesses(options: {
+  servers: TestServers;
+  models: Record<string, SimModel>;
+  environment?: Record<string, string>;
+}): Promise<Processes> {
+  const logs = await mkdtemp(join(tmpdir(), 'pawl-logs-'));
+  const ports = new Map<ServiceName, number>();
+  for (const name of serviceNames) ports.set(name, await freePort(0));
+  const children = new Map<ServiceName, Child>();
+  let hasFailed = false;
+  const environment = (name: ServiceName) => ({
+    PATH: process.env['PATH'] ?? '',
+    PAWL_NATS_URL: options.servers.natsUrl,
+    PAWL_DATABASE_URL: options.servers.databaseUrl,
+    PAWL_PORT: String(ports.get(name)),
+    PAWL_HOST: '127.0.0.1',
+    PAWL_ADMIN_KEY: adminKey,
+    PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
+    PAWL_LOG_LEVEL: 'warn',
+    ...options.environment,
+  });
+  const spawn = (name: ServiceName, script: string) =>
+    startChild({
+      command: process.execPath,
+      args: [join(root, 'services', name, 'src', script)],
+      logFile: join(logs, `${name}.log`),
+      cwd: root,
+      env: environment(name),
+    });
+  const urlOf = (name: ServiceName) => `http://127.0.0.1:${ports.get(name)}`;
+  const start = async (name: ServiceName) => {
+    const child = spawn(name, 'main.ts');
+    children.set(name, child);
+    hasFailed = true;
+    const isReady = () => fetch(`${urlOf(name)}/healthz/ready`).then((response) => response.ok);
+    const ready = eventually(isReady, { withinMs: 60_000, what: `${name} gets ready, see ${logs}` });
+    const exit = await Promise.race([ready, child.exited]);
+    if (exit !== true) throw new Error(`${name} ended while starting, see ${logs}`);
+    hasFailed = false;
+  };
+
+  for (const name of serviceNames) {
+    const { code } = await spawn(name, 'migrate.ts').exited;
+    if (code !== 0) throw new Error(`the migration of ${name} failed, see ${logs}`);
+  }
+  await Promise.all(serviceNames.map(start));
+  const sim = createSim({ models: options.models });
+  const { url: simUrl } = await sim.start();
+  const urls = {
+    orchestrator: urlOf('orchestrator'),
+    toolRunner: urlOf('tool-runner'),
+    llmGateway: urlOf('llm-gateway'),
+    traceStore: urlOf('trace-store'),
+  };
+  const api = createApi({ urls, key: await createKey(urls.llmGateway) });
+  const model = Object.keys(options.models)[0] ?? 'none';
+  for (const route of ['smart', 'fast']) await api.putRoute(route, { model, baseUrl: `${simUrl}/v1` });
+
+  return {
+    sim,
+    urls,
+    api,
+    start,
+    async kill(name) {
+      const child = children.get(name);
+      child?.kill();
+      await child?.exited;
+    },
+    async stop() {
+      await Promise.all([...children.values()].map((child) => child.stop()));
+      await sim.stop();
+      if (!hasFailed) await rm(logs, { recursive: true, force: true });
+    },
+  };
+}
