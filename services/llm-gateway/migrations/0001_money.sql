@@ -70,6 +70,23 @@ end $$;
 create trigger ledger_append_only before update or delete or truncate on gateway.ledger
   for each statement execute function gateway.refuse_change();
 
+-- Takes `p_held` from what is held and adds `p_spent` to what is spent, on counters that may be listed twice.
+-- Locks them in the order of their keys.
+create function gateway.shift(p_keys text[], p_windows timestamptz[], p_held numeric[], p_spent numeric[])
+returns void language plpgsql as $$
+begin
+  perform 1 from gateway.counters c
+    where (c.key, c.window_from) in (select * from unnest(p_keys, p_windows))
+    order by c.key, c.window_from for update;
+  update gateway.counters c set held = c.held - change.held, spent = c.spent + change.spent
+    from (
+      select key, window_from, sum(held) as held, sum(spent) as spent
+        from unnest(p_keys, p_windows, p_held, p_spent) as u(key, window_from, held, spent)
+        group by key, window_from
+    ) as change
+    where c.key = change.key and c.window_from = change.window_from;
+end $$;
+
 -- Sets money aside on every level of a call, or on none. Locks the call's hold, then the counters in the order of their
 -- keys, as every function here does. A hold that a dead process left for the same call is taken over.
 -- Gives the stored thought when the call was settled before; else `refused`, the first level (from 1) that does not have
@@ -82,9 +99,8 @@ create function gateway.hold(
 declare
   v_old gateway.holds;
   v_expires_at timestamptz := clock_timestamp() + p_lease_ms * interval '1 millisecond';
-  v_held numeric;
-  v_spent numeric;
-  v_given_back numeric;
+  v_zeros numeric[] := array_fill(0::numeric, array[cardinality(p_keys)]);
+  v_left numeric;
 begin
   loop
     insert into gateway.holds (run_id, m, owner, expires_at, keys, windows, amounts)
@@ -104,51 +120,39 @@ begin
   end if;
 
   if v_old.run_id is not null then
-    perform 1 from gateway.counters c
-      where (c.key, c.window_from) in (
-        select * from unnest(v_old.keys, v_old.windows) union select * from unnest(p_keys, p_windows))
-      order by c.key, c.window_from for update;
+    perform gateway.shift(
+      v_old.keys || p_keys, v_old.windows || p_windows, v_old.amounts || v_zeros,
+      array_fill(0::numeric, array[cardinality(v_old.keys)]) || v_zeros);
   end if;
-
   for i in 1 .. cardinality(p_keys) loop
     loop
-      select c.held, c.spent into v_held, v_spent from gateway.counters c
-        where c.key = p_keys[i] and c.window_from = p_windows[i] for update;
+      update gateway.counters c set held = c.held + p_amounts[i]
+        where c.key = p_keys[i] and c.window_from = p_windows[i]
+        returning p_limits[i] - c.held - c.spent + p_amounts[i] into v_left;
       exit when found;
       insert into gateway.counters (key, window_from) values (p_keys[i], p_windows[i]) on conflict do nothing;
     end loop;
-    select coalesce(sum(o.amount), 0) into v_given_back
-      from unnest(v_old.keys, v_old.windows, v_old.amounts) as o(key, window_from, amount)
-      where o.key = p_keys[i] and o.window_from = p_windows[i];
-    left_over[i] := p_limits[i] - v_held - v_spent + v_given_back;
-    if refused is null and p_amounts[i] > left_over[i] then
+    left_over[i] := v_left;
+    if refused is null and p_amounts[i] > v_left then
       refused := i;
     end if;
   end loop;
 
-  if refused is not null then
-    if v_old.run_id is null then
-      delete from gateway.holds h where h.run_id = p_run_id and h.m = p_m;
+  if refused is null then
+    if v_old.run_id is not null then
+      update gateway.holds h
+        set owner = p_owner, expires_at = v_expires_at, keys = p_keys, windows = p_windows, amounts = p_amounts
+        where h.run_id = p_run_id and h.m = p_m;
     end if;
     return;
   end if;
-
-  if v_old.run_id is not null then
-    update gateway.counters c set held = c.held - o.amount
-      from unnest(v_old.keys, v_old.windows, v_old.amounts) as o(key, window_from, amount)
-      where c.key = o.key and c.window_from = o.window_from;
-    update gateway.holds h
-      set owner = p_owner, expires_at = v_expires_at, keys = p_keys, windows = p_windows, amounts = p_amounts
-      where h.run_id = p_run_id and h.m = p_m;
-  end if;
-  for i in 1 .. cardinality(p_keys) loop
-    update gateway.counters c set held = c.held + p_amounts[i]
-      where c.key = p_keys[i] and c.window_from = p_windows[i];
-  end loop;
+  perform gateway.shift(p_keys, p_windows, p_amounts, v_zeros);
+  delete from gateway.holds h where h.run_id = p_run_id and h.m = p_m;
 end $$;
 
 -- Settles a call once: keeps its thought, gives its hold back, counts what it took, writes the books, all or nothing.
--- Gives the thought that was stored before, and then changes nothing; else null. Without a thought only money is settled.
+-- Gives the thought that was stored before, and then charges nothing; else null. Without a thought only money is settled,
+-- and a hold that another process has taken over stays with it.
 create function gateway.charge(
   p_run_id text, p_m integer, p_owner text, p_thought text,
   p_keys text[], p_windows timestamptz[], p_amounts numeric[], p_entry jsonb
@@ -156,46 +160,39 @@ create function gateway.charge(
 declare
   v_hold gateway.holds;
   v_stored text;
+  v_is_charged boolean := false;
 begin
-  select * into v_hold from gateway.holds h where h.run_id = p_run_id and h.m = p_m for update;
-  if p_thought is null then
-    -- The process stops; a hold that another has taken over stays with its new owner.
-    if v_hold.owner <> p_owner then
-      v_hold := null;
-    end if;
-  else
+  delete from gateway.holds h
+    where h.run_id = p_run_id and h.m = p_m and (p_thought is not null or h.owner = p_owner)
+    returning * into v_hold;
+  if p_thought is not null then
     insert into gateway.replies (run_id, m, thought) values (p_run_id, p_m, p_thought) on conflict do nothing;
     if not found then
       select r.thought into v_stored from gateway.replies r where r.run_id = p_run_id and r.m = p_m;
-      return v_stored;
+      v_is_charged := true;
     end if;
   end if;
-
-  if p_entry is not null then
+  if p_entry is not null and not v_is_charged then
     insert into gateway.ledger select (jsonb_populate_record(null::gateway.ledger, p_entry)).* on conflict (call_id) do nothing;
-    if not found then
-      return null;
-    end if;
+    v_is_charged := not found;
   end if;
 
-  perform 1 from gateway.counters c
-    where (c.key, c.window_from) in (
-      select * from unnest(v_hold.keys, v_hold.windows) union select * from unnest(p_keys, p_windows))
-    order by c.key, c.window_from for update;
-  update gateway.counters c set held = c.held - change.held, spent = c.spent + change.spent
-    from (
-      select key, window_from, sum(held) as held, sum(spent) as spent from (
-        select key, window_from, amount as held, 0 as spent
-          from unnest(v_hold.keys, v_hold.windows, v_hold.amounts) as h(key, window_from, amount)
-        union all
-        select key, window_from, 0, amount from unnest(p_keys, p_windows, p_amounts) as t(key, window_from, amount)
-      ) as both_sides group by key, window_from
-    ) as change
-    where c.key = change.key and c.window_from = change.window_from;
-  if v_hold.run_id is not null then
-    delete from gateway.holds h where h.run_id = p_run_id and h.m = p_m;
+  if v_is_charged then
+    p_amounts := array_fill(0::numeric, array[cardinality(p_keys)]);
   end if;
-  return null;
+  if v_hold.keys = p_keys and v_hold.windows = p_windows then
+    for i in 1 .. cardinality(p_keys) loop
+      update gateway.counters c set held = c.held - v_hold.amounts[i], spent = c.spent + p_amounts[i]
+        where c.key = p_keys[i] and c.window_from = p_windows[i];
+    end loop;
+  else
+    perform gateway.shift(
+      coalesce(v_hold.keys, '{}') || p_keys,
+      coalesce(v_hold.windows, '{}') || p_windows,
+      coalesce(v_hold.amounts, '{}') || array_fill(0::numeric, array[cardinality(p_keys)]),
+      array_fill(0::numeric, array[coalesce(cardinality(v_hold.keys), 0)]) || p_amounts);
+  end if;
+  return v_stored;
 end $$;
 
 -- Gives back what lapsed holds had set aside, at most `p_max` of them, and tells how many.

@@ -332,7 +332,8 @@ describe('budgets', () => {
     const answered = thoughts.filter(({ costNanoUsd }) => costNanoUsd === '4000000');
     expect(answered).toHaveLength(2);
     expect(over).toEqual([]);
-    for (const { outcome, error } of thoughts) if (outcome === 'failed') expect(error?.code).toBe('budget_exceeded');
+    const refusals = thoughts.filter(({ outcome }) => outcome === 'failed').map(({ error }) => error?.code);
+    expect(refusals).toEqual(Array.from({ length: 18 }, () => 'budget_exceeded'));
     expect((await state()).body).toMatchObject({
       limit: { nanoUsd: '10000000', amount: '0.01', currency: 'USD' },
       held: { nanoUsd: '0' },

@@ -30,8 +30,8 @@ const outputTokensMin = 64;
 
 /**
  * Output tokens, up to `bounds.outputTokensMax`, that fit into what is left on every level; or the position of the first level
- * that has too little. A run's own limit may cut a reply down to 64 tokens. A shared budget may cut it by half at the most:
- * near its end it refuses rather than hand out many stumps of answers.
+ * that has too little. A run's own limit may cut a reply down to 64 tokens. A shared budget must have room for more than
+ * half of it: near its end it refuses rather than hand out many stumps of answers.
  */
 export function fitOutput(
   lefts: readonly Left[],
@@ -40,7 +40,8 @@ export function fitOutput(
 ): { outputTokensMax: number } | { blockedBy: number; outputTokensMin: number } {
   const wanted = bounds.outputTokensMax;
   const runMin = Math.min(outputTokensMin, wanted);
-  const minOf = ({ level }: Left) => (level.kind === 'run' ? runMin : Math.max(runMin, Math.ceil(wanted / 2)));
+  const minOf = ({ level }: Left) =>
+    level.kind === 'run' ? runMin : Math.min(wanted, Math.max(runMin, Math.floor(wanted / 2) + 1));
   const fits = lefts.map((left) => fitOf(left, price, bounds));
   const blockedBy = lefts.findIndex((left, position) => (fits[position] ?? -1) < minOf(left));
   const blocking = lefts[blockedBy];

@@ -7,7 +7,7 @@ import type { ChatMessage, OfferedTool } from '@pawl/contracts';
 import { startCallClock, type Stop, type Timeouts } from './call-clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { failureOfRequest, failureOfStream, type Failure } from './failure.ts';
-import { createReplyAssembly, type AssembledReply, type ReplyChunk } from './reply-assembly.ts';
+import { createReplyAssembly, type AssembledReply } from './reply-assembly.ts';
 
 export type ModelCall = {
   provider: string;
@@ -66,7 +66,7 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
     hasHead = true;
     clock.onHeaders();
     for await (const chunk of stream) {
-      const { text, hasContent } = assembly.add(chunk as ReplyChunk);
+      const { text, hasContent } = assembly.add(chunk);
       if (!hasContent) continue;
       firstTokenMs ??= performance.now() - startedAt;
       clock.onContent();

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectDatabase, migrate, type Database } from '@pawl/db';
+import { useTestServers } from '@pawl/testkit';
+import { ledgerEntryOf } from '../ledger/entry.ts';
+import { schema } from '../schema.ts';
+import { thinkWork } from '../testing/gateway-bench.ts';
+import type { Level } from './levels.ts';
+import { createBudgetStore } from './store.ts';
+
+const servers = useTestServers();
+let database: Database;
+
+beforeAll(async () => {
+  await migrate({ url: servers.databaseUrl, ...schema });
+  database = connectDatabase({ url: servers.databaseUrl, applicationName: 'test', poolMax: 20 });
+});
+afterAll(() => database.close());
+
+function level(key: string, limit: bigint): Level {
+  const kind = key.startsWith('run/') ? 'run' : 'budget';
+  return { kind, key, title: key, unit: 'nano-usd', limit, window: { fromMs: 0, toMs: null } };
+}
+const storeOf = (owner: string) => createBudgetStore(database, owner);
+const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n };
+
+function entryOf(work = thinkWork(), callId: string = randomUUID()) {
+  return ledgerEntryOf({
+    callId,
+    work,
+    endpoint: { provider: 'p', model: 'm' },
+    price: { tiers: [rate], perRequest: 0n, source: 'test' },
+    usage: { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 },
+    costNanoUsd: 2n,
+    basis: 'measured',
+    stopKind: 'reply',
+    attempts: 1,
+    traceId: '0'.repeat(32),
+    at: new Date().toISOString(),
+  });
+}
+
+async function lapse(runId: string): Promise<void> {
+  await database.query(`update gateway.holds set expires_at = now() - interval '1 second' where run_id = $1`, [runId]);
+}
+
+describe('a hold', () => {
+  it('is on every level or on none, and tells what was left', async () => {
+    const store = storeOf('one');
+    const levels = [level('budget/all-or-none', 100n), level(`run/${randomUUID()}`, 10n)];
+    expect(await store.hold(thinkWork(), levels, [20n, 20n])).toEqual({
+      outcome: 'refused',
+      refusedBy: 1,
+      lefts: [100n, 10n],
+    });
+    expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });
+    expect(await store.hold(thinkWork(), levels, [10n, 10n])).toEqual({ outcome: 'held' });
+    expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 10n, spent: 0n });
+  });
+
+  it('of a dead process is taken over by the next one for the same call, and counts once', async () => {
+    const levels = [level('budget/taken-over', 100n)];
+    const other = [level('budget/a-newer-one', 100n), ...levels];
+    const work = thinkWork();
+    await storeOf('dead').hold(work, levels, [80n]);
+    expect(await storeOf('alive').hold(work, other, [70n, 70n])).toEqual({ outcome: 'held' });
+    expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 70n, spent: 0n });
+    await storeOf('alive').charge({ call: work, levels: other, taken: [5n, 5n], entry: entryOf(work), thought: '{}' });
+    expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 0n, spent: 5n });
+    expect(await storeOf('alive').stateOf(level('budget/a-newer-one', 100n))).toEqual({ held: 0n, spent: 5n });
+  });
+
+  it('counts until it lapses, is renewed by its owner, and is given back by anyone', async () => {
+    const of = level('budget/lapsing', 100n);
+    const [dead, alive] = [thinkWork(), thinkWork()];
+    await storeOf('dead').hold(dead, [of], [30n]);
+    await storeOf('living').hold(alive, [of], [40n]);
+    await storeOf('third').sweepHolds();
+    expect((await storeOf('third').stateOf(of)).held).toBe(70n);
+    await lapse(dead.runId);
+    await lapse(alive.runId);
+    await storeOf('living').renewHolds();
+    expect(await storeOf('third').sweepHolds()).toBe(1);
+    expect(await storeOf('third').stateOf(of)).toEqual({ held: 40n, spent: 0n });
+  });
+});
+
+describe('a charge', () => {
+  it('happens once, whoever repeats it, and gives the thought that was first', async () => {
+    const of = level('budget/once', 100n);
+    const work = thinkWork();
+    const store = storeOf('one');
+    await store.hold(work, [of], [50n]);
+    const settlement = { call: work, levels: [of], taken: [2n], entry: entryOf(work), thought: '{"first":true}' };
+    expect(await store.charge(settlement)).toBeUndefined();
+    const again = { ...settlement, entry: entryOf(work), thought: '{"second":true}' };
+    expect(await storeOf('two').charge(again)).toBe('{"first":true}');
+    expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 2n });
+    expect(await store.hold(work, [of], [50n])).toEqual({ outcome: 'settled', thought: '{"first":true}' });
+    expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 2n });
+    expect(await database.query('select 1 from gateway.ledger where run_id = $1', [work.runId])).toHaveLength(1);
+  });
+
+  it('of a zombie whose hold another took over settles the call for both', async () => {
+    const of = level('budget/zombie', 100n);
+    const work = thinkWork();
+    await storeOf('zombie').hold(work, [of], [50n]);
+    await storeOf('heir').hold(work, [of], [50n]);
+    await storeOf('zombie').charge({ call: work, levels: [of], taken: [3n], entry: entryOf(work), thought: '"z"' });
+    expect(
+      await storeOf('heir').charge({ call: work, levels: [of], taken: [4n], entry: entryOf(work), thought: '"h"' }),
+    ).toBe('"z"');
+    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 0n, spent: 3n });
+  });
+
+  it('also counts when its hold had lapsed', async () => {
+    const of = level('budget/late', 100n);
+    const work = thinkWork();
+    await storeOf('slow').hold(work, [of], [50n]);
+    await lapse(work.runId);
+    await storeOf('other').sweepHolds();
+    await storeOf('slow').charge({ call: work, levels: [of], taken: [7n], entry: entryOf(work), thought: '{}' });
+    expect(await storeOf('slow').stateOf(of)).toEqual({ held: 0n, spent: 7n });
+  });
+
+  it('without a thought settles the money only, once, and leaves the hold of an heir alone', async () => {
+    const of = level('budget/abandoned', 100n);
+    const work = thinkWork();
+    await storeOf('stopping').hold(work, [of], [50n]);
+    await storeOf('heir').hold(work, [of], [60n]);
+    const entry = { ...entryOf(work), stop_kind: 'abandoned' as const };
+    const settlement = { call: work, levels: [of], taken: [2n], entry, thought: undefined };
+    await storeOf('stopping').charge(settlement);
+    await storeOf('stopping').charge(settlement);
+    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 60n, spent: 2n });
+  });
+
+  it('can not be changed or removed from the books', async () => {
+    const work = thinkWork();
+    await storeOf('one').charge({ call: work, levels: [], taken: [], entry: entryOf(work), thought: '{}' });
+    for (const sql of [
+      'update gateway.ledger set cost_nano_usd = 0',
+      'delete from gateway.ledger',
+      'truncate gateway.ledger',
+    ]) {
+      await expect(database.query(sql)).rejects.toThrow('append-only');
+    }
+  });
+});
+
+describe('many at once', () => {
+  it('never pass a limit and never lock each other up, in whatever order levels, sweeps and repeats meet', async () => {
+    const shared = ['a', 'b', 'c'].map((name) => level(`budget/crowd-${name}`, 500n));
+    const calls = Array.from({ length: 60 }, (_, index) => ({ work: thinkWork(), index }));
+    const over: bigint[] = [];
+    await Promise.all(
+      calls.map(async ({ work, index }) => {
+        const store = storeOf(`owner-${index % 3}`);
+        const levels = [
+          ...shared.filter((_level, position) => (index + position) % 3 !== 0),
+          level(`run/${work.runId}`, 100n),
+        ];
+        const held = await store.hold(
+          work,
+          levels,
+          levels.map(() => 40n),
+        );
+        for (const of of shared) {
+          const state = await store.stateOf(of);
+          if (state.held + state.spent > of.limit) over.push(state.held + state.spent);
+        }
+        if (held.outcome !== 'held') return;
+        if (index % 4 === 0) await Promise.all([lapse(work.runId), store.sweepHolds()]);
+        const settlement = { call: work, levels, taken: levels.map(() => 9n), entry: entryOf(work), thought: '{}' };
+        await Promise.all([store.charge(settlement), storeOf('other').charge({ ...settlement, entry: entryOf(work) })]);
+      }),
+    );
+    await storeOf('last').sweepHolds();
+    expect(over).toEqual([]);
+    const charged = await database.query<{ run_id: string }>(
+      'select run_id from gateway.replies where run_id = any($1)',
+      [calls.map(({ work }) => work.runId)],
+    );
+    for (const [position, of] of shared.entries()) {
+      const ofLevel = calls.filter(
+        ({ work, index }) => (index + position) % 3 !== 0 && charged.some(({ run_id }) => run_id === work.runId),
+      );
+      expect(await storeOf('last').stateOf(of)).toEqual({ held: 0n, spent: 9n * BigInt(ofLevel.length) });
+    }
+  });
+});

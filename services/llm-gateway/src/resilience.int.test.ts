@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectRegistry, publishWork } from '@pawl/bus';
+import { createSim, type Sim } from '@pawl/sim';
+import { newTraceContext } from '@pawl/telemetry';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { startProxy, type BreakableProxy } from './testing/breakable-proxy.ts';
+import { openBench, routeObject, thinkAbout, thinkWork, thoughtOf, type Bench } from './testing/gateway-bench.ts';
+import {
+  answerWith,
+  chunk,
+  openStream,
+  sendEvent,
+  startModelServer,
+  type ModelServer,
+  type Respond,
+} from './testing/model-server.ts';
+
+const servers = useTestServers();
+let bench: Bench;
+let proxy: BreakableProxy;
+let model: ModelServer;
+let sim: Sim;
+let respond: Respond = () => {};
+
+beforeAll(async () => {
+  bench = await openBench(servers);
+  const database = new URL(servers.databaseUrl);
+  proxy = await startProxy({ host: database.hostname, port: Number(database.port) });
+  model = await startModelServer((response, request) => respond(response, request));
+  sim = createSim({
+    models: {
+      talker: { respond: () => ({ answer: 'It is line C, because customer A cancelled an order.' }) },
+      breaker: { respond: () => ({ answer: 'Half of this never arrives.', breakAfterChunks: 2 }) },
+      refuser: { respond: () => ({ fail: { status: 400, message: 'no' } }) },
+    },
+  });
+  const { url } = await sim.start();
+  const registry = await connectRegistry(bench.bus);
+  await registry.put(routeObject('smart', { baseUrl: model.baseUrl }));
+  for (const name of ['talker', 'breaker', 'refuser']) {
+    await registry.put(routeObject(name, { baseUrl: `${url}/v1`, model: name }));
+  }
+  registry.close();
+});
+afterAll(async () => {
+  await sim.stop();
+  await model.stop();
+  await proxy.stop();
+  await bench.close();
+});
+
+function proxied(): Record<string, string> {
+  const url = new URL(servers.databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String(proxy.port);
+  return { PAWL_DATABASE_URL: url.href };
+}
+const ledgerOf = (runId: string) =>
+  bench.database.query<Record<string, unknown>>('select * from gateway.ledger where run_id = $1 order by at', [runId]);
+const heldOf = async (runId: string) =>
+  (
+    await bench.database.query<{ held: string }>('select held from gateway.counters where key = $1', [`run/${runId}`])
+  )[0]?.held;
+
+describe('Postgres goes away', () => {
+  it('while a model talks: the reply is charged once when it is back, and the model was asked once', async () => {
+    const gateway = await bench.startGateway(proxied());
+    const seen = model.seen.length;
+    respond = (response, request) => {
+      proxy.cut();
+      return answerWith('Paid for.', { prompt_tokens: 7, completion_tokens: 3 })(response, request);
+    };
+    const work = thinkWork();
+    await publishWork(bench.bus, work, newTraceContext());
+    await eventually(() => proxy.refused() >= 2, { what: 'the charge is tried again' });
+    expect((await fetch(`${gateway.url}/healthz/ready`)).status).toBe(503);
+    proxy.mend();
+    expect(await thoughtOf(bench.bus, work)).toMatchObject({
+      outcome: 'reply',
+      text: 'Paid for.',
+      costNanoUsd: '10000',
+    });
+    expect(await ledgerOf(work.runId)).toMatchObject([{ cost_nano_usd: '10000' }]);
+    expect(model.seen.length).toBe(seen + 1);
+    await gateway.stop();
+  });
+
+  it('before the hold: no model is asked until it is back', async () => {
+    const gateway = await bench.startGateway(proxied());
+    const seen = model.seen.length;
+    respond = answerWith('Later.', { prompt_tokens: 1, completion_tokens: 1 });
+    proxy.cut();
+    const work = thinkWork();
+    await publishWork(bench.bus, work, newTraceContext());
+    await eventually(() => proxy.refused() >= 1);
+    expect(model.seen.length).toBe(seen);
+    proxy.mend();
+    expect((await thoughtOf(bench.bus, work)).text).toBe('Later.');
+    await gateway.stop();
+  });
+});
+
+describe('a gateway stops', () => {
+  it('in the middle of a call: what came is charged, and another gateway asks again and answers', async () => {
+    const stopping = await bench.startGateway({ PAWL_THINK_DRAIN_MS: '0' });
+    const talks = Promise.withResolvers<void>();
+    respond = (response) => {
+      openStream(response);
+      sendEvent(response, chunk({ content: 'I was about to say that ' }));
+      talks.resolve();
+    };
+    const work = thinkWork();
+    await publishWork(bench.bus, work, newTraceContext());
+    await talks.promise;
+    respond = answerWith('The other one says it.', { prompt_tokens: 7, completion_tokens: 3 });
+    await stopping.stop();
+    expect(await ledgerOf(work.runId)).toMatchObject([{ stop_kind: 'abandoned', basis: 'estimated' }]);
+    const heir = await bench.startGateway();
+    expect(await thoughtOf(bench.bus, work)).toMatchObject({ outcome: 'reply', text: 'The other one says it.' });
+    expect(await ledgerOf(work.runId)).toMatchObject([
+      { stop_kind: 'abandoned' },
+      { stop_kind: 'reply', cost_nano_usd: '10000' },
+    ]);
+    expect(await heldOf(work.runId)).toBe('0');
+    await heir.stop();
+  });
+});
+
+describe('the books', () => {
+  it("have a line for every call in the provider's own log, with the same tokens where it told them", async () => {
+    const gateway = await bench.startGateway();
+    const before = sim.requestCount;
+    const routes = ['talker', 'breaker', 'refuser', 'talker'];
+    const works = routes.map((route) => thinkWork({ route }));
+    await Promise.all(works.map((work) => thinkAbout(bench.bus, work)));
+    await eventually(() => sim.requestCount === before + routes.length);
+    const lines = (await Promise.all(works.map(({ runId }) => ledgerOf(runId)))).flat();
+    expect(lines.map(({ model: name, stop_kind }) => [name, stop_kind])).toEqual([
+      ['talker', 'reply'],
+      ['breaker', 'broken'],
+      ['refuser', 'refused'],
+      ['talker', 'reply'],
+    ]);
+    const completed = sim.requests.filter(({ outcome }) => outcome === 'completed');
+    expect(completed).toHaveLength(2);
+    for (const { usage } of completed) {
+      expect(lines).toContainEqual(
+        expect.objectContaining({
+          basis: 'measured',
+          input_tokens: String(usage.promptTokens),
+          output_tokens: String(usage.completionTokens),
+          cost_nano_usd: String((usage.promptTokens + usage.completionTokens) * 1_000),
+        }),
+      );
+    }
+    await gateway.stop();
+  });
+});
