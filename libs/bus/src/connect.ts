@@ -1,38 +1,23 @@
 /**
- * The connection to NATS with the streams and buckets that Pawl stands on.
- * It reconnects for ever; while it is away, publishing fails with `UnavailableError` and consumers wait.
+ * The connection to NATS. It reconnects for ever; while it is away, publishing fails with `UnavailableError` and
+ * consumers wait. After each reconnection it makes sure that streams and buckets are there, then tells who wants to know.
  */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import {
-  jetstream,
-  jetstreamManager,
-  RetentionPolicy,
-  StorageType,
-  type JetStreamClient,
-  type JetStreamManager,
-  type StreamConfig,
-} from '@nats-io/jetstream';
-import { Kvm, type KV } from '@nats-io/kv';
-import { Objm, type ObjectStore } from '@nats-io/obj';
-import { buckets, streams, streamSubjects, UnavailableError } from '@pawl/contracts';
+import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
+import { pause, withPatience } from './failures.ts';
+import { ensureLayout, type Layout } from './layout.ts';
 
-/** How long a partition's lease lives without being renewed. */
-export const leaseTtlMs = 6_000;
-const partitionsDefault = 8;
+/** How long to wait at the start for a JetStream that is still coming up. */
+const startPatienceMs = 60_000;
+const closeWithinMs = 2_000;
 
-export type Bus = {
+export type Bus = Layout & {
   connection: NatsConnection;
   js: JetStreamClient;
-  jsm: JetStreamManager;
-  /** How many partitions the run log has; the same for every process on this server. */
-  partitions: number;
-  registry: KV;
-  definitions: KV;
-  keys: KV;
-  leases: KV;
-  claims: ObjectStore;
-  results: ObjectStore;
   isConnected(): boolean;
+  /** Calls back after each reconnection, when streams and buckets are there; returns how to end it. */
+  onReconnect(listener: () => void): () => void;
+  /** Sends what is pending, then closes; without a server it closes after 2 s at the latest. */
   close(): Promise<void>;
 };
 
@@ -57,38 +42,39 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     waitOnFirstConnect: true,
     pingInterval: 10_000,
   });
-  let isConnected = true;
-  void followStatus(connection, (value) => (isConnected = value));
   const js = jetstream(connection);
-  const jsm = await jetstreamManager(connection);
-  const replicas = options.replicas ?? 1;
-  await Promise.all(Object.values(streams).map((name) => ensureStream(jsm, { name, replicas })));
-  const kvm = new Kvm(js);
-  const objm = new Objm(js);
-  const [registry, definitions, keys, settings, leases, claims, results] = await Promise.all([
-    kvm.create(buckets.registry, { replicas, history: 1 }),
-    kvm.create(buckets.definitions, { replicas, history: 1 }),
-    kvm.create(buckets.keys, { replicas, history: 1 }),
-    kvm.create(buckets.settings, { replicas, history: 1 }),
-    kvm.create(buckets.leases, { replicas, history: 1, ttl: leaseTtlMs }),
-    objm.create(buckets.claims, { replicas }),
-    objm.create(buckets.results, { replicas }),
-  ]);
-  const partitions = await pinPartitions(settings, options.partitions);
-  const close = () => connection.drain().catch(() => connection.close());
+  const listeners = new Set<() => void>();
+  let isConnected = true;
+  const ensure = (partitions: number | undefined, patienceMs: number) =>
+    withPatience({ patienceMs, isConnected: () => isConnected, isClosed: () => connection.isClosed() }, () =>
+      ensureLayout({ connection, js }, { partitions, replicas: options.replicas ?? 1 }),
+    );
+  const layout = await ensure(options.partitions, startPatienceMs).catch(async (error: unknown) => {
+    await connection.close();
+    throw error;
+  });
+  void followStatus(connection, {
+    onDisconnect: () => (isConnected = false),
+    onReconnect() {
+      isConnected = true;
+      void ensure(layout.partitions, startPatienceMs)
+        .catch(() => undefined)
+        .then(() => listeners.forEach((listener) => listener()));
+    },
+  });
   return {
+    ...layout,
     connection,
     js,
-    jsm,
-    partitions,
-    registry,
-    definitions,
-    keys,
-    leases,
-    claims,
-    results,
     isConnected: () => isConnected,
-    close,
+    onReconnect(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async close() {
+      if (isConnected) await Promise.race([connection.drain().catch(() => undefined), pause(closeWithinMs)]);
+      await connection.close();
+    },
   };
 }
 
@@ -99,50 +85,13 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
   return { servers, user: decodeURIComponent(parsed.username), pass: decodeURIComponent(parsed.password) };
 }
 
-async function followStatus(connection: NatsConnection, set: (isConnected: boolean) => void): Promise<void> {
-  for await (const status of connection.status()) {
-    if (status.type === 'disconnect' || status.type === 'close') set(false);
-    if (status.type === 'reconnect') set(true);
-  }
-  set(false);
-}
-
-async function ensureStream(
-  jsm: JetStreamManager,
-  stream: { name: keyof typeof streamSubjects; replicas: number },
+async function followStatus(
+  connection: NatsConnection,
+  on: { onDisconnect(): void; onReconnect(): void },
 ): Promise<void> {
-  const config: Partial<StreamConfig> & { name: string } = {
-    name: stream.name,
-    subjects: [streamSubjects[stream.name]],
-    storage: StorageType.File,
-    num_replicas: stream.replicas,
-    retention: stream.name === streams.runs ? RetentionPolicy.Limits : RetentionPolicy.Workqueue,
-    allow_direct: true,
-  };
-  try {
-    await jsm.streams.info(stream.name);
-  } catch {
-    await jsm.streams.add(config);
+  for await (const status of connection.status()) {
+    if (status.type === 'disconnect' || status.type === 'close') on.onDisconnect();
+    if (status.type === 'reconnect') on.onReconnect();
   }
-}
-
-async function pinPartitions(settings: KV, wanted: number | undefined): Promise<number> {
-  const key = 'partitions';
-  const read = async () => {
-    const entry = await settings.get(key);
-    return entry ? Number(entry.string()) : undefined;
-  };
-  let pinned = await read();
-  if (pinned === undefined) {
-    await settings.create(key, String(wanted ?? partitionsDefault)).catch(() => undefined);
-    pinned = await read();
-  }
-  if (!pinned) throw new UnavailableError('the number of partitions could not be read from NATS');
-  if (wanted !== undefined && wanted !== pinned) {
-    throw new TypeError(
-      `PAWL_PARTITIONS is ${wanted}, but the run log on this NATS server was made with ${pinned} partitions. ` +
-        `Set PAWL_PARTITIONS=${pinned}, or leave it unset.`,
-    );
-  }
-  return pinned;
+  on.onDisconnect();
 }

@@ -1,9 +1,16 @@
-/** Reading the run log: in order, from the start, without gaps. */
-import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
-import { factSchema, parseFactSubject, streams, subjects, type Fact } from '@pawl/contracts';
+/** Reading the run log: facts in order, from the start, without gaps. */
+import type { JsMsg } from '@nats-io/jetstream';
+import { factSchema, parseFactSubject, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
+import { isTransient, orUnavailable, pause } from './failures.ts';
 import { decodeMessage, traceOf } from './message.ts';
+import { readInOrder } from './read-in-order.ts';
+
+const readWithinMs = 15_000;
+/** A body that is not in the object store after this many tries is taken for lost. */
+const claimTriesMax = 20;
+const claimRetryMs = 250;
 
 export type ReceivedFact = {
   fact: Fact;
@@ -16,52 +23,52 @@ export type ReceivedFact = {
   trace: TraceContext;
 };
 
-export type Following = { stop(): Promise<void> };
+export type Following = {
+  /** Takes no more facts; resolves when the one that is being dealt with is done. */
+  stop(): Promise<void>;
+};
 
 export type FollowOptions = {
   /** Subject with wildcards, for example `subjects.factsOfPartition(3)`. */
   filter: string;
   /** First position to read. Default: the start of the log. */
   startSequence?: number;
-  /** Called for one fact after the other. */
+  /** Called for one fact after the other. What it throws is a bug and ends the following as an unhandled rejection. */
   onFact(received: ReceivedFact): void | Promise<void>;
   /** Called once, when all is read that was there when the following began. */
   onCaughtUp?(): void;
   /** Called for a message that is no fact. It is passed over. */
   onUnreadable?(unreadable: { subject: string; sequence: number; reason: string }): void;
+  /** Called when the server has lost the log's tail, which may happen where it doesn't sync: facts come again from the start. */
+  onRewound?(): void;
 };
 
 /**
  * Follows facts until stopped. After a lost connection or a deleted consumer it goes on where it was;
- * a fact is never skipped or seen twice.
+ * a fact is never skipped or seen twice (but see `onRewound`). Never fails: without a server it waits.
  */
 export async function followFacts(bus: Bus, options: FollowOptions): Promise<Following> {
-  const last = await lastSequence(bus, options.filter);
-  const start = options.startSequence ?? 1;
-  const consumer = await bus.js.consumers.get(streams.runs, {
-    filter_subjects: options.filter,
-    deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: start,
+  let isStopped = false;
+  const reading = readInOrder(bus, {
+    stream: streams.runs,
+    filter: options.filter,
+    startSequence: options.startSequence ?? 1,
+    async onMessage(message) {
+      const received = await receive(bus, message, { ...options, isStopped: () => isStopped });
+      if (received && !isStopped) await options.onFact(received);
+    },
+    onCaughtUp: () => options.onCaughtUp?.(),
+    onRewound: () => options.onRewound?.(),
   });
-  const messages = await consumer.consume({ max_messages: 500 });
-  let isCaughtUp = false;
-  const reachSequence = (sequence: number) => {
-    if (isCaughtUp || sequence < last) return;
-    isCaughtUp = true;
-    options.onCaughtUp?.();
-  };
-  if (last < start) reachSequence(last);
-  const done = readAll(bus, messages, { ...options, reachSequence });
   return {
     async stop() {
-      await messages.close();
-      await done;
-      await consumer.delete().catch(() => false);
+      isStopped = true;
+      await reading.stop();
     },
   };
 }
 
-/** All facts of a run, in order. Empty when there is no such run. */
+/** All facts of a run, in order; empty when there is no such run. Throws `UnavailableError` when NATS doesn't answer for 15 s. */
 export async function readFacts(bus: Bus, app: string, runId: string): Promise<ReceivedFact[]> {
   const facts: ReceivedFact[] = [];
   const caughtUp = Promise.withResolvers<void>();
@@ -69,43 +76,42 @@ export async function readFacts(bus: Bus, app: string, runId: string): Promise<R
     filter: subjects.factsOfRun(app, runId),
     onFact: (received) => void facts.push(received),
     onCaughtUp: caughtUp.resolve,
+    onRewound: () => void facts.splice(0),
   });
-  await caughtUp.promise;
-  void following.stop();
-  return facts;
-}
-
-type ReadOptions = FollowOptions & { reachSequence(sequence: number): void };
-
-async function readAll(bus: Bus, messages: ConsumerMessages, options: ReadOptions): Promise<void> {
-  for await (const message of messages) {
-    const received = await receive(bus, message, options);
-    if (received) await options.onFact(received);
-    options.reachSequence(message.seq);
+  try {
+    await orUnavailable(caughtUp.promise, readWithinMs);
+    return facts;
+  } finally {
+    void following.stop();
   }
 }
 
-async function receive(bus: Bus, message: JsMsg, options: ReadOptions): Promise<ReceivedFact | undefined> {
-  const address = parseFactSubject(message.subject);
+type ReceiveOptions = FollowOptions & { isStopped(): boolean };
+
+async function receive(bus: Bus, message: JsMsg, options: ReceiveOptions): Promise<ReceivedFact | undefined> {
+  const { subject, seq: sequence } = message;
+  const address = parseFactSubject(subject);
   try {
-    const fact = factSchema.parse(await decodeMessage(bus, message));
     if (!address) throw new TypeError('the subject is not that of a fact');
-    return {
-      fact,
-      sequence: message.seq,
-      subject: message.subject,
-      slot: address.slot,
-      partition: address.partition,
-      trace: traceOf(message),
-    };
+    const fact = factSchema.parse(await decodePatiently(bus, message, options));
+    return { fact, sequence, subject, slot: address.slot, partition: address.partition, trace: traceOf(message) };
   } catch (error) {
     const reason = error instanceof Error ? error.name : 'unknown';
-    options.onUnreadable?.({ subject: message.subject, sequence: message.seq, reason });
+    if (!options.isStopped()) options.onUnreadable?.({ subject, sequence, reason });
     return undefined;
   }
 }
 
-async function lastSequence(bus: Bus, filter: string): Promise<number> {
-  const last = await bus.jsm.streams.getMessage(streams.runs, { last_by_subj: filter });
-  return last?.seq ?? 0;
+/** An outage while a body is fetched must not make its fact look like none. */
+async function decodePatiently(bus: Bus, message: JsMsg, options: ReceiveOptions): Promise<unknown> {
+  for (let tries = 1; ; ) {
+    try {
+      return await decodeMessage(bus, message);
+    } catch (error) {
+      if (!isTransient(error) || options.isStopped()) throw error;
+      const isAnswered = error instanceof UnavailableError && error.cause === undefined && bus.isConnected();
+      if (isAnswered && ++tries > claimTriesMax) throw error;
+      await pause(claimRetryMs);
+    }
+  }
 }

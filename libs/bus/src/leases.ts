@@ -1,16 +1,25 @@
 /**
  * Who decides for which partition. Leases only keep replicas from doing the same work twice;
  * that no slot is written twice is the log's own doing (I1).
+ *
+ * 1. A lease lives for 6 s on the server from its last renewal; its holder trusts it for 4.5 s from when it asked for
+ *    that renewal, by its own monotonic clock. So no two replicas ever both trust one.
+ * 2. A lease is given back only in the state in which it was held, so nobody gives back what is another's by now.
  */
-import type { KV } from '@nats-io/kv';
-import { leaseTtlMs, type Bus } from './connect.ts';
+import { buckets } from '@pawl/contracts';
+import type { Bus } from './connect.ts';
+import { pause } from './failures.ts';
+import { leaseTtlMs } from './layout.ts';
 
 const renewEveryMs = 1_500;
 /** A lease that was last renewed longer ago than this may already be somebody else's. */
 const trustMs = leaseTtlMs - 1_500;
+const watchEveryMs = 250;
+const stopWithinMs = 1_000;
+const replicaPrefix = `$KV.${buckets.leases}.replica.`;
 
 export type LeaseOptions = {
-  /** This replica's name, unique among the living. */
+  /** This replica's name, unique among the living: letters, digits, `-` and `_`. */
   replica: string;
   onAcquired(partition: number): void;
   onLost(partition: number): void;
@@ -21,91 +30,104 @@ export type Leases = {
   owned(): number[];
   /** Whether this replica may still act for a partition, by its own monotonic clock. */
   isHeld(partition: number): boolean;
-  /** Gives everything back at once. */
+  /** Gives everything back at once; without a server the leases run out by themselves. */
   stop(): Promise<void>;
 };
 
 type Held = { revision: number; renewedAtMs: number };
 
-/** Takes a fair share of the partitions and keeps it. After a replica's death the others have its share within 8 s. */
+/** Takes a fair share of the partitions and keeps it. After a replica's death the others have its share within 9 s. */
 export async function holdLeases(bus: Bus, options: LeaseOptions): Promise<Leases> {
   const held = new Map<number, Held>();
-  const bucket = bus.leases;
-  const replicaKey = `replica.${options.replica}`;
+  const stopping = Promise.withResolvers<void>();
   let isStopped = false;
 
+  const isFresh = (lease: Held) => performance.now() - lease.renewedAtMs < trustMs;
+  const isHeld = (partition: number) => {
+    const lease = held.get(partition);
+    return lease !== undefined && isFresh(lease);
+  };
   const lose = (partition: number) => {
     if (held.delete(partition)) options.onLost(partition);
   };
-  const isHeld = (partition: number) => {
-    const lease = held.get(partition);
-    return lease !== undefined && performance.now() - lease.renewedAtMs < trustMs;
+  const loseStale = () => [...held].forEach(([partition, lease]) => isFresh(lease) || lose(partition));
+
+  const renew = async (partition: number, lease: Held) => {
+    const askedAtMs = performance.now();
+    try {
+      const revision = await bus.leases.update(keyOf(partition), options.replica, lease.revision);
+      if (held.get(partition) === lease) held.set(partition, { revision, renewedAtMs: askedAtMs });
+    } catch {
+      await repair(partition, lease);
+    }
   };
-  const renewAll = () =>
-    Promise.all(
-      [...held].map(async ([partition, lease]) => {
-        const askedAtMs = performance.now();
-        try {
-          const revision = await bucket.update(`partition.${partition}`, options.replica, lease.revision);
-          held.set(partition, { revision, renewedAtMs: askedAtMs });
-        } catch {
-          if (!isHeld(partition) || (await ownerOf(bucket, partition)) !== options.replica) lose(partition);
-        }
-      }),
-    );
+  /** The renewal failed, or only its answer was lost: the bucket knows. */
+  const repair = async (partition: number, lease: Held) => {
+    const entry = await bus.leases.get(keyOf(partition)).catch(() => undefined);
+    if (entry === undefined || held.get(partition) !== lease) return;
+    const isOurs = entry?.operation === 'PUT' && entry.string() === options.replica;
+    if (isOurs) held.set(partition, { ...lease, revision: entry.revision });
+    else lose(partition);
+  };
   const acquire = async (partition: number) => {
     const askedAtMs = performance.now();
-    const revision = await bucket.create(`partition.${partition}`, options.replica).catch(() => undefined);
-    if (revision === undefined || isStopped) return;
+    const revision = await bus.leases.create(keyOf(partition), options.replica).catch(() => undefined);
+    if (revision === undefined) return;
     held.set(partition, { revision, renewedAtMs: askedAtMs });
     options.onAcquired(partition);
+    if (isStopped) await release(partition);
   };
   const release = async (partition: number) => {
+    const lease = held.get(partition);
     lose(partition);
-    await bucket.delete(`partition.${partition}`).catch(() => undefined);
+    if (lease) await bus.leases.delete(keyOf(partition), { previousSeq: lease.revision }).catch(() => undefined);
   };
   const balance = async () => {
-    await bucket.put(replicaKey, '');
-    await renewAll();
-    const replicas = await liveReplicas(bucket);
-    const share = Math.ceil(bus.partitions / Math.max(1, replicas.length));
-    for (const partition of [...held.keys()].slice(share)) await release(partition);
-    const missing = Array.from({ length: bus.partitions }, (_, partition) => partition).filter((p) => !held.has(p));
-    for (const partition of missing) {
-      if (held.size >= share || isStopped) break;
-      await acquire(partition);
+    loseStale();
+    await Promise.all([
+      bus.leases.put(`replica.${options.replica}`, ''),
+      ...[...held].map(([partition, lease]) => renew(partition, lease)),
+    ]);
+    const share = Math.ceil(bus.partitions / Math.max(1, await countReplicas(bus)));
+    await Promise.all([...held.keys()].slice(share).map(release));
+    for (let partition = 0; partition < bus.partitions && held.size < share && !isStopped; partition += 1) {
+      if (!held.has(partition)) await acquire(partition);
+    }
+  };
+  const keepBalancing = async () => {
+    while (!isStopped) {
+      await Promise.race([pause(renewEveryMs), stopping.promise]);
+      if (bus.isConnected() && !isStopped) await balance().catch((error: unknown) => options.onError?.(error));
     }
   };
 
   await balance().catch((error: unknown) => options.onError?.(error));
-  let balancing: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => {
-    balancing = balancing.then(balance).catch((error: unknown) => {
-      for (const partition of held.keys()) if (!isHeld(partition)) lose(partition);
-      options.onError?.(error);
-    });
-  }, renewEveryMs);
+  const balancing = keepBalancing();
+  const watching = setInterval(loseStale, watchEveryMs);
 
   return {
     owned: () => [...held.keys()],
     isHeld,
     async stop() {
       isStopped = true;
-      clearInterval(timer);
-      await balancing;
-      await Promise.all([...held.keys()].map(release));
-      await bucket.delete(replicaKey).catch(() => undefined);
+      stopping.resolve();
+      clearInterval(watching);
+      const giveBack = async () => {
+        await balancing;
+        await Promise.all([...held.keys()].map(release));
+        await bus.jsm.streams.purge(`KV_${buckets.leases}`, { filter: `${replicaPrefix}${options.replica}` });
+      };
+      if (bus.isConnected()) await Promise.race([giveBack().catch(() => undefined), pause(stopWithinMs)]);
+      for (const partition of held.keys()) lose(partition);
     },
   };
 }
 
-async function ownerOf(bucket: KV, partition: number): Promise<string | undefined> {
-  const entry = await bucket.get(`partition.${partition}`).catch(() => null);
-  return entry?.operation === 'PUT' ? entry.string() : undefined;
+function keyOf(partition: number): string {
+  return `partition.${partition}`;
 }
 
-async function liveReplicas(bucket: KV): Promise<string[]> {
-  const names: string[] = [];
-  for await (const key of await bucket.keys('replica.>')) names.push(key);
-  return names;
+async function countReplicas(bus: Bus): Promise<number> {
+  const { state } = await bus.jsm.streams.info(`KV_${buckets.leases}`, { subjects_filter: `${replicaPrefix}>` });
+  return Object.keys(state.subjects ?? {}).length;
 }

@@ -1,13 +1,15 @@
 /**
  * A message on the wire: JSON in UTF-8, headers `traceparent` and `pawl-schema: <kind>.v1`.
- * A body above the server's payload limit travels by claim check: it is put into the object store under the hash of its
- * content, and the message carries only that hash. Readers never notice.
+ * A body above the server's payload limit travels by claim check (claims.ts); readers never notice.
  */
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
-import { RejectedError, sha256, UnavailableError } from '@pawl/contracts';
+import { RejectedError } from '@pawl/contracts';
 import { formatTraceparent, newTraceContext, parseTraceparent, type TraceContext } from '@pawl/telemetry';
+import { readClaim, storeContent, storeWorkBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 
+/** No message is larger than this, claim or not. */
+export const bodyBytesMax = 64 * 1_048_576;
 const headerRoomBytes = 8_192;
 const claimHeader = 'pawl-claim';
 const textEncoder = new TextEncoder();
@@ -15,7 +17,10 @@ const textDecoder = new TextDecoder('utf-8', { fatal: true });
 
 export type WireMessage = { payload: Uint8Array; headers: MsgHdrs };
 
-/** Puts a body on the wire, into the object store where it is too large for a message. */
+/**
+ * Puts a body on the wire, into the object store where it is too large for a message. Throws `RejectedError`
+ * body_too_large above 64 MiB.
+ */
 export async function encodeMessage(
   bus: Bus,
   body: { kind: string; v: number },
@@ -25,17 +30,22 @@ export async function encodeMessage(
   messageHeaders.set('traceparent', formatTraceparent(trace));
   messageHeaders.set('pawl-schema', `${body.kind}.v${body.v}`);
   const payload = textEncoder.encode(JSON.stringify(body));
-  const payloadMax = (bus.connection.info?.max_payload ?? 1_048_576) - headerRoomBytes;
-  if (payload.length <= payloadMax) return { payload, headers: messageHeaders };
-  messageHeaders.set(claimHeader, await storeBlob(bus, payload));
+  if (payload.length > bodyBytesMax) {
+    throw new RejectedError('body_too_large', `a message of ${payload.length} bytes; ${bodyBytesMax} are allowed`);
+  }
+  if (payload.length <= payloadBytesMax(bus)) return { payload, headers: messageHeaders };
+  const isWork = body.kind === 'think' || body.kind === 'act';
+  messageHeaders.set(claimHeader, await (isWork ? storeWorkBody(bus, payload) : storeContent(bus, payload)));
   return { payload: new Uint8Array(), headers: messageHeaders };
 }
 
+/** Bytes that fit into one message beside its headers. */
+export function payloadBytesMax(bus: Bus): number {
+  return (bus.connection.info?.max_payload ?? 1_048_576) - headerRoomBytes;
+}
+
 /** The JSON value of a message. Throws `RejectedError` when it is not JSON, `UnavailableError` when its claim is not there. */
-export async function decodeMessage(
-  bus: Bus,
-  message: { data: Uint8Array; headers?: MsgHdrs | undefined },
-): Promise<unknown> {
+export async function decodeMessage(bus: Bus, message: Received): Promise<unknown> {
   const payload = await payloadOf(bus, message);
   try {
     return JSON.parse(textDecoder.decode(payload));
@@ -44,34 +54,20 @@ export async function decodeMessage(
   }
 }
 
+type Received = { data: Uint8Array; headers?: MsgHdrs | undefined };
+
 /** The bytes of a message's body, exact. Throws `UnavailableError` when its claim is not there. */
-export async function payloadOf(
-  bus: Bus,
-  message: { data: Uint8Array; headers?: MsgHdrs | undefined },
-): Promise<Uint8Array> {
-  const claim = message.headers?.get(claimHeader);
-  return claim ? await readBlob(bus, claim) : message.data;
+export async function payloadOf(bus: Bus, message: Received): Promise<Uint8Array> {
+  const claim = claimOf(message);
+  return claim ? await readClaim(bus, claim) : message.data;
 }
 
-/** Whether a message's body has to be fetched first. */
-export function isClaim(message: { headers?: MsgHdrs | undefined }): boolean {
-  return Boolean(message.headers?.get(claimHeader));
+/** The name of a message's body in the object store, where it lies there. */
+export function claimOf(message: { headers?: MsgHdrs | undefined }): string | undefined {
+  return message.headers?.get(claimHeader) || undefined;
 }
 
 /** The trace that a message belongs to; a fresh one when it brings none. */
 export function traceOf(message: { headers?: MsgHdrs | undefined }): TraceContext {
   return parseTraceparent(message.headers?.get('traceparent')) ?? newTraceContext();
-}
-
-async function storeBlob(bus: Bus, payload: Uint8Array): Promise<string> {
-  const name = sha256(payload);
-  const known = await bus.claims.info(name);
-  if (!known) await bus.claims.putBlob({ name }, payload);
-  return name;
-}
-
-async function readBlob(bus: Bus, name: string): Promise<Uint8Array> {
-  const payload = await bus.claims.getBlob(name);
-  if (!payload) throw new UnavailableError(`the body ${name} is not in the object store`);
-  return payload;
 }

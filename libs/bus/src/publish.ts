@@ -2,12 +2,13 @@
  * Publishing into the streams. A message is stored only where its subject holds none yet:
  * that makes a fact's slot write-once (I1) and keeps work that is driven again from piling up (I4).
  */
-import { errors } from '@nats-io/nats-core';
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
-import { partitionOf, slotOf, subjects, UnavailableError, type Fact, type Work } from '@pawl/contracts';
+import { partitionOf, slotOf, streams, subjects, type Fact, type Work } from '@pawl/contracts';
 import { newSpanId, recordSpan, type TraceContext } from '@pawl/telemetry';
+import { dropWorkBody } from './claims.ts';
 import type { Bus } from './connect.ts';
-import { encodeMessage } from './message.ts';
+import { orUnavailable, withPatience } from './failures.ts';
+import { claimOf, encodeMessage, type WireMessage } from './message.ts';
 
 const attemptTimeoutMs = 3_000;
 /** A replicated stream whose leader died stands still for about 5 s; give up well after that. */
@@ -17,7 +18,8 @@ export type PublishOutcome = { outcome: 'written'; sequence: number } | { outcom
 
 /**
  * Writes a fact into its slot. `refused` means that the slot holds a fact already, be it another writer's or this one's
- * from a try whose answer was lost: read it and go on. Throws `UnavailableError` when the broker doesn't answer for 20 s.
+ * from a try whose answer was lost: read it and go on. Throws `UnavailableError` when the broker doesn't answer for 20 s,
+ * and `RejectedError` body_too_large.
  */
 export function publishFact(bus: Bus, fact: Fact, trace: TraceContext): Promise<PublishOutcome> {
   const { app, runId } = fact;
@@ -25,20 +27,34 @@ export function publishFact(bus: Bus, fact: Fact, trace: TraceContext): Promise<
   return publishOnce(bus, { subject, body: fact, trace, template: 'pawl.run' });
 }
 
-/** Asks for work. `pending` means that the same work is already waiting or under way. */
+/** Asks for work. `pending` means that the same work is already waiting or under way. Throws like `publishFact`. */
 export async function publishWork(bus: Bus, work: Work, trace: TraceContext): Promise<'written' | 'pending'> {
   const message = { subject: subjects.work(work), body: work, trace, template: `pawl.${work.kind}` };
-  const { outcome } = await publishOnce(bus, message);
-  return outcome === 'written' ? 'written' : 'pending';
+  let wire: WireMessage | undefined;
+  const { outcome } = await publishOnce(bus, { ...message, onEncoded: (encoded) => (wire = encoded) });
+  if (outcome === 'written') return 'written';
+  const claim = wire && claimOf(wire);
+  if (claim) await dropUnused(bus, { stream: streams[work.kind], subject: message.subject, claim }).catch(() => undefined);
+  return 'pending';
 }
 
-type Outgoing = { subject: string; body: Fact | Work; trace: TraceContext; template: string };
+type Outgoing = {
+  subject: string;
+  body: Fact | Work;
+  trace: TraceContext;
+  template: string;
+  onEncoded?: (wire: WireMessage) => void;
+};
 
 async function publishOnce(bus: Bus, message: Outgoing): Promise<PublishOutcome> {
   const startedAtMs = Date.now();
-  const wire = await encodeMessage(bus, message.body, message.trace);
-  const giveUpAt = performance.now() + patienceMs;
-  for (;;) {
+  const { isConnected } = bus;
+  let wire: WireMessage | undefined;
+  return await withPatience({ patienceMs, isConnected, isClosed: () => bus.connection.isClosed() }, async () => {
+    if (!wire) {
+      wire = await encodeMessage(bus, message.body, message.trace);
+      message.onEncoded?.(wire);
+    }
     try {
       const stored = await bus.js.publish(message.subject, wire.payload, {
         headers: wire.headers,
@@ -46,16 +62,18 @@ async function publishOnce(bus: Bus, message: Outgoing): Promise<PublishOutcome>
         timeout: attemptTimeoutMs,
       });
       recordSend(message, startedAtMs);
-      return { outcome: 'written', sequence: stored.seq };
+      return { outcome: 'written', sequence: stored.seq } as const;
     } catch (error) {
-      if (isSlotTaken(error)) return { outcome: 'refused' };
-      if (!isTransient(error)) throw error;
-      if (performance.now() > giveUpAt || bus.connection.isClosed()) {
-        throw new UnavailableError('NATS does not take messages', error);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      if (isSlotTaken(error)) return { outcome: 'refused' } as const;
+      throw error;
     }
-  }
+  });
+}
+
+/** The body of refused work goes, unless the message that waits is this one, from a try whose answer was lost. */
+async function dropUnused(bus: Bus, of: { stream: string; subject: string; claim: string }): Promise<void> {
+  const waiting = await orUnavailable(bus.jsm.streams.getMessage(of.stream, { last_by_subj: of.subject }));
+  if (!waiting || claimOf({ headers: waiting.header }) !== of.claim) await dropWorkBody(bus, of.claim);
 }
 
 function recordSend(message: Outgoing, startedAtMs: number): void {
@@ -80,17 +98,5 @@ function isSlotTaken(error: unknown): boolean {
   return (
     error.code === JetStreamApiCodes.StreamWrongLastSequence ||
     error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown
-  );
-}
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof JetStreamApiError) return error.status >= 500;
-  return (
-    error instanceof errors.TimeoutError ||
-    error instanceof errors.RequestError ||
-    error instanceof errors.NoRespondersError ||
-    error instanceof errors.ConnectionError ||
-    error instanceof errors.ClosedConnectionError ||
-    (error instanceof Error && error.constructor.name.startsWith('JetStream'))
   );
 }

@@ -1,5 +1,6 @@
 /** Declared objects: content-hashed revisions in KV, watched, so that a change takes effect without a restart. */
 import {
+  buckets,
   fingerprint,
   registryObjectSchema,
   registryPaths,
@@ -15,7 +16,10 @@ import { watchBucket } from './watched-bucket.ts';
 export type Registry = {
   find<K extends RegistryKind>(kind: K, app: string, name: string): Revisioned<K> | undefined;
   list<K extends RegistryKind>(kind: K, app: string): Revisioned<K>[];
-  /** Stores an object as the newest revision; the same content gives the same revision. */
+  /**
+   * Stores an object as the newest revision; the same content gives the same revision. Throws `UnavailableError`, and
+   * `RejectedError` body_too_large near NATS's payload limit (1 MiB by default).
+   */
   put<O extends RegistryObject>(object: O): Promise<Revisioned<O['kind']>>;
   /** Whether there was such an object. */
   remove(kind: RegistryKind, app: string, name: string): Promise<boolean>;
@@ -26,37 +30,32 @@ export type Registry = {
 
 /** Reads all declared objects and keeps them up to date. */
 export async function connectRegistry(bus: Bus): Promise<Registry> {
-  const watched = await watchBucket<Revisioned>(bus.registry, (text) => {
-    const parsed = revisionedSchema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : undefined;
+  const watched = await watchBucket<Revisioned>(bus, {
+    bucket: bus.registry,
+    name: buckets.registry,
+    parse: (text) => revisionedSchema.parse(JSON.parse(text)),
   });
-  const written = new Map<string, Revisioned>();
-  watched.onChange((key) => written.delete(key));
 
   return {
     find: (kind, app, name) => {
-      const key = keyOf(kind, app, name);
-      const found = written.get(key) ?? watched.entries().get(key);
+      const found = watched.entries().get(keyOf(kind, app, name));
       return found && isOfKind(found, kind) ? found : undefined;
     },
     list: <K extends RegistryKind>(kind: K, app: string) =>
-      [...new Map([...watched.entries(), ...written]).values()]
+      [...watched.entries().values()]
         .filter((found): found is Revisioned & Revisioned<K> => isOfKind(found, kind))
         .filter((found) => found.object.metadata.app === app)
         .toSorted((a, b) => a.object.metadata.name.localeCompare(b.object.metadata.name)),
     async put(object) {
       const parsed = registryObjectSchema.parse(object);
       const revisioned = { revision: fingerprint(parsed), updatedAt: new Date().toISOString(), object: parsed };
-      const key = keyOf(parsed.kind, parsed.metadata.app, parsed.metadata.name);
-      await bus.registry.put(key, JSON.stringify(revisioned));
-      written.set(key, revisioned);
+      await watched.put(keyOf(parsed.kind, parsed.metadata.app, parsed.metadata.name), JSON.stringify(revisioned));
       return revisioned as Revisioned<typeof object.kind>;
     },
     async remove(kind, app, name) {
       const key = keyOf(kind, app, name);
-      const wasThere = watched.entries().has(key) || written.has(key);
-      if (wasThere) await bus.registry.delete(key);
-      written.delete(key);
+      const wasThere = watched.entries().has(key);
+      if (wasThere) await watched.remove(key);
       return wasThere;
     },
     onChange: (listener) =>

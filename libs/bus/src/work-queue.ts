@@ -1,26 +1,28 @@
 /**
- * Taking work from a queue. One durable consumer per app and queue, drained in turn, so that one app's flood
- * doesn't delay another's work (I6). What is held is reported as under way every 2 s, so slow work is never handed out
- * twice, and a dead worker's work is handed out again after 8 s (I5).
+ * Taking work from a queue.
+ *
+ * 1. One durable consumer per app and queue, served in turn, so one app's flood doesn't delay another's work (I6).
+ * 2. What is held is reported as under way every 2 s, so slow work is never handed out twice; a dead worker's work is
+ *    handed out again after 8 s (I5). Work that comes again to the worker that is busy with it is not begun again.
+ * 3. A busy worker holds at most one piece per app and queue that it can't begin, and that not for long.
  */
-import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
-import { nanos } from '@nats-io/nats-core';
-import { RejectedError, streams, subjects, workSchema, type Work } from '@pawl/contracts';
-import { newSpanId, recordSpan, type TraceContext } from '@pawl/telemetry';
+import type { JsMsg } from '@nats-io/jetstream';
+import { streams, subjects, type Work } from '@pawl/contracts';
+import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
-import { decodeMessage, traceOf } from './message.ts';
+import { handleWork } from './handle-work.ts';
+import { openWorkSource, type WorkSource } from './work-source.ts';
 
-const ackWaitMs = 8_000;
 const reportEveryMs = 2_000;
-const fetchExpiresMs = 30_000;
-const redeliverAfterMs = 1_000;
+const giveBackAfterMs = 1_000;
+const batchMax = 16;
 
 /** Where the names of apps come from. */
 export type AppSource = { apps(): string[]; onChange(listener: () => void): () => void };
 
 export type WorkContext = {
   trace: TraceContext;
-  /** 1 for the first delivery. */
+  /** 1 for the first delivery; more doesn't mean that anybody began with it. */
   deliveries: number;
 };
 
@@ -44,186 +46,111 @@ export type WorkQueue = {
   stop(): Promise<void>;
 };
 
-type Source = { waiting: JsMsg[]; stop(): void; done: Promise<void> };
+/** Work that was delivered here and is neither done nor given back. */
+type Held = { message: JsMsg; arrivedAtMs: number; isRunning: boolean };
+type Lane = { waiting: Held[]; source: WorkSource };
 
 /** Drains the queues of every app, present and future, until stopped. */
 export async function consumeWork<K extends Work['kind']>(bus: Bus, options: WorkQueueOptions<K>): Promise<WorkQueue> {
-  const sources = new Map<string, Source>();
-  const held = new Set<JsMsg>();
+  const lanes = new Map<string, Lane>();
+  const held = new Map<number, Held>();
   const running = new Set<Promise<void>>();
   let isStopped = false;
   let turn = 0;
 
-  const nextMessage = (): JsMsg | undefined => {
-    const all = [...sources.values()];
+  const room = () => options.concurrency - running.size;
+  const nextHeld = (): Held | undefined => {
+    const all = [...lanes.values()];
     for (let offset = 0; offset < all.length; offset += 1) {
-      const source = all[(turn + offset) % all.length];
-      const message = source?.waiting.shift();
-      if (!message) continue;
+      const found = all[(turn + offset) % all.length]?.waiting.shift();
+      if (!found) continue;
       turn = (turn + offset + 1) % all.length;
-      return message;
+      return found;
     }
     return undefined;
   };
-
   const dispatch = () => {
-    while (running.size < options.concurrency && !isStopped) {
-      const message = nextMessage();
-      if (!message) return;
-      const task = handleMessage(bus, message, options).finally(() => {
-        held.delete(message);
+    while (room() > 0 && !isStopped) {
+      const next = nextHeld();
+      if (!next) break;
+      next.isRunning = true;
+      const task = handleWork(bus, next, options).finally(() => {
+        held.delete(next.message.seq);
         running.delete(task);
         dispatch();
       });
       running.add(task);
     }
+    for (const { source } of lanes.values()) source.wake();
   };
-
-  const addSources = async () => {
+  const receive = (waiting: Held[], message: JsMsg) => {
+    if (isStopped) return message.nak();
+    const known = held.get(message.seq);
+    if (known) {
+      known.message = message;
+      return;
+    }
+    const arrived = { message, arrivedAtMs: performance.now(), isRunning: false };
+    held.set(message.seq, arrived);
+    waiting.push(arrived);
+    dispatch();
+  };
+  const giveBack = (lane: Lane, isOverdue: (one: Held) => boolean) => {
+    const overdue = lane.waiting.filter(isOverdue);
+    lane.waiting = lane.waiting.filter((one) => !overdue.includes(one));
+    for (const { message } of overdue) {
+      held.delete(message.seq);
+      message.nak();
+    }
+  };
+  const openLane = (address: { name: string; queue: string; app: string }): Lane => {
+    const demand = () => {
+      const missing = Math.min(batchMax, Math.max(1, room())) - lane.waiting.length;
+      return lane.waiting.length === 0 || room() > 0 ? Math.max(0, missing) : 0;
+    };
+    const source = openWorkSource(bus, {
+      ...addressOf(options.kind, address),
+      demand,
+      onMessage: (message) => receive(lane.waiting, message),
+      onError: (error) => options.onError?.(error, { subject: address.name, deliveries: 0 }),
+    });
+    const lane: Lane = { waiting: [], source };
+    return lane;
+  };
+  const openLanes = () => {
     const wanted = options.queues.flatMap((queue) => options.apps.apps().map((app) => ({ queue, app })));
-    await Promise.all(
-      wanted.map(async ({ queue, app }) => {
-        const name = `${options.kind}-${queue}-${app}`;
-        if (sources.has(name) || isStopped) return;
-        const source = openSource(bus, {
-          ...consumerOf(options.kind, { name, queue, app }),
-          batch: Math.min(16, options.concurrency),
-          take: (message) => {
-            held.add(message);
-            source.waiting.push(message);
-            dispatch();
-          },
-          onError: (error) => options.onError?.(error, { subject: name, deliveries: 0 }),
-        });
-        sources.set(name, source);
-      }),
-    );
+    for (const { queue, app } of isStopped ? [] : wanted) {
+      const name = `${options.kind}-${queue}-${app}`;
+      if (!lanes.has(name)) lanes.set(name, openLane({ name, queue, app }));
+    }
+  };
+  const keepHolding = () => {
+    const isOverdue = (one: Held) => performance.now() - one.arrivedAtMs > giveBackAfterMs;
+    for (const lane of lanes.values()) giveBack(lane, isOverdue);
+    for (const { message } of held.values()) message.working();
+    for (const { source } of lanes.values()) source.wake();
   };
 
-  const reporting = setInterval(() => held.forEach((message) => message.working()), reportEveryMs);
-  const unsubscribe = options.apps.onChange(() => void addSources());
-  await addSources();
+  const holding = setInterval(keepHolding, reportEveryMs);
+  const unsubscribe = options.apps.onChange(openLanes);
+  openLanes();
 
   return {
     async stop() {
       isStopped = true;
       unsubscribe();
-      for (const source of sources.values()) source.stop();
-      for (const source of sources.values()) source.waiting.splice(0).forEach((message) => message.nak());
-      await Promise.all([...running, ...[...sources.values()].map((source) => source.done)]);
-      clearInterval(reporting);
+      for (const lane of lanes.values()) {
+        lane.source.stop();
+        giveBack(lane, () => true);
+      }
+      await Promise.all([...running, ...[...lanes.values()].map(({ source }) => source.done)]);
+      clearInterval(holding);
     },
   };
 }
 
-type ConsumerAddress = { stream: string; name: string; filter: string };
-
-function consumerOf(kind: Work['kind'], of: { name: string; queue: string; app: string }): ConsumerAddress {
+function addressOf(kind: Work['kind'], of: { name: string; queue: string; app: string }) {
   return kind === 'think'
     ? { stream: streams.think, name: of.name, filter: subjects.thinkOfApp(of.queue, of.app) }
     : { stream: streams.act, name: of.name, filter: subjects.actOfApp(of.queue, of.app) };
-}
-
-type SourceOptions = ConsumerAddress & {
-  batch: number;
-  take(message: JsMsg): void;
-  onError(error: unknown): void;
-};
-
-function openSource(bus: Bus, options: SourceOptions): Source {
-  let isStopped = false;
-  let stopFetch = () => {};
-  const waiting: JsMsg[] = [];
-
-  const fetchBatch = async (consumer: Consumer) => {
-    const messages = await consumer.fetch({ max_messages: options.batch, expires: fetchExpiresMs });
-    stopFetch = () => void messages.close();
-    if (isStopped) stopFetch();
-    for await (const message of messages) {
-      if (isStopped) message.nak();
-      else options.take(message);
-    }
-  };
-
-  const run = async () => {
-    let consumer: Consumer | undefined;
-    while (!isStopped && !bus.connection.isClosed()) {
-      try {
-        consumer ??= await ensureConsumer(bus, options);
-        await fetchBatch(consumer);
-        while (waiting.length >= options.batch && !isStopped) await pause(5);
-      } catch (error) {
-        consumer = undefined;
-        if (isStopped || bus.connection.isClosed()) return;
-        options.onError(error);
-        await pause(250);
-      }
-    }
-  };
-
-  return {
-    waiting,
-    done: run(),
-    stop() {
-      isStopped = true;
-      stopFetch();
-    },
-  };
-}
-
-async function ensureConsumer(bus: Bus, options: ConsumerAddress): Promise<Consumer> {
-  await bus.jsm.consumers.add(options.stream, {
-    durable_name: options.name,
-    filter_subject: options.filter,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(ackWaitMs),
-    max_deliver: -1,
-    max_ack_pending: 10_000,
-  });
-  return await bus.js.consumers.get(options.stream, options.name);
-}
-
-async function handleMessage<K extends Work['kind']>(
-  bus: Bus,
-  message: JsMsg,
-  options: WorkQueueOptions<K>,
-): Promise<void> {
-  const deliveries = message.info.deliveryCount;
-  const startedAtMs = Date.now();
-  const trace = traceOf(message);
-  try {
-    const parsed = workSchema.safeParse(await decodeMessage(bus, message));
-    if (!parsed.success || parsed.data.kind !== options.kind) {
-      throw new RejectedError('invalid_request', 'the message is not the work that this queue holds');
-    }
-    await options.handle(parsed.data as Extract<Work, { kind: K }>, { trace, deliveries });
-    message.ack();
-  } catch (error) {
-    options.onError?.(error, { subject: message.subject, deliveries });
-    if (error instanceof RejectedError) message.term();
-    else message.nak(redeliverAfterMs);
-  } finally {
-    recordProcess({ kind: options.kind, trace, startedAtMs });
-  }
-}
-
-function recordProcess(done: { kind: Work['kind']; trace: TraceContext; startedAtMs: number }): void {
-  const { traceId, spanId, isSampled } = done.trace;
-  recordSpan({
-    name: `process pawl.${done.kind}`,
-    kind: 'consumer',
-    trace: { traceId, spanId: newSpanId(), parentSpanId: spanId, isSampled },
-    startedAtMs: done.startedAtMs,
-    endedAtMs: Date.now(),
-    attributes: {
-      'messaging.system': 'nats',
-      'messaging.operation.name': 'process',
-      'messaging.operation.type': 'process',
-      'messaging.destination.template': `pawl.${done.kind}`,
-    },
-  });
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

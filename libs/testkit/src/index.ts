@@ -1,4 +1,5 @@
 /** What tests stand on. Imported by tests only. */
+export { startBreakableNats, type BreakableNats } from './breakable-nats.ts';
 export { eventually } from './eventually.ts';
 export { startTestNats } from './nats.ts';
 export { createTestDatabase, startTestPostgres } from './postgres.ts';

@@ -1,0 +1,78 @@
+/** One piece of work from its message to its acknowledgement. */
+import type { JsMsg } from '@nats-io/jetstream';
+import { RejectedError, UnavailableError, workSchema, type Work } from '@pawl/contracts';
+import { newSpanId, recordSpan, type TraceContext } from '@pawl/telemetry';
+import { dropWorkBody } from './claims.ts';
+import type { Bus } from './connect.ts';
+import { claimOf, decodeMessage, traceOf } from './message.ts';
+import type { WorkQueueOptions } from './work-queue.ts';
+
+const redeliverAfterMs = 1_000;
+/** Work whose body is still not in the object store after this many deliveries is dropped; the watchdog asks again (I4). */
+const claimDeliveriesMax = 10;
+
+/**
+ * Handles work and settles its message; never throws. `held.message` is the latest delivery, which may change while the
+ * handler is busy.
+ */
+export async function handleWork<K extends Work['kind']>(
+  bus: Bus,
+  held: { message: JsMsg },
+  options: WorkQueueOptions<K>,
+): Promise<void> {
+  const deliveries = held.message.info.deliveryCount;
+  const { subject } = held.message;
+  const startedAtMs = Date.now();
+  const trace = traceOf(held.message);
+  try {
+    await options.handle(await decodeWork(bus, held.message, options.kind), { trace, deliveries });
+    held.message.ack();
+    dropBody(bus, held.message);
+  } catch (error) {
+    options.onError?.(error, { subject, deliveries });
+    if (error instanceof RejectedError) {
+      held.message.term();
+      dropBody(bus, held.message);
+    } else held.message.nak(redeliverAfterMs);
+  } finally {
+    recordProcess({ kind: options.kind, trace, startedAtMs });
+  }
+}
+
+async function decodeWork<K extends Work['kind']>(
+  bus: Bus,
+  message: JsMsg,
+  kind: K,
+): Promise<Extract<Work, { kind: K }>> {
+  const body = await decodeMessage(bus, message).catch((error: unknown) => {
+    const isLost = error instanceof UnavailableError && error.cause === undefined && bus.isConnected();
+    if (!isLost || message.info.deliveryCount < claimDeliveriesMax) throw error;
+    throw new RejectedError('invalid_request', error.message);
+  });
+  const parsed = workSchema.safeParse(body);
+  if (parsed.success && parsed.data.kind === kind) return parsed.data as Extract<Work, { kind: K }>;
+  throw new RejectedError('invalid_request', 'the message is not the work that this queue holds');
+}
+
+/** A body that can't be removed now stays behind; nothing refers to it any more. */
+function dropBody(bus: Bus, message: JsMsg): void {
+  const claim = claimOf(message);
+  if (claim) void dropWorkBody(bus, claim).catch(() => undefined);
+}
+
+function recordProcess(done: { kind: Work['kind']; trace: TraceContext; startedAtMs: number }): void {
+  const { traceId, spanId, isSampled } = done.trace;
+  recordSpan({
+    name: `process pawl.${done.kind}`,
+    kind: 'consumer',
+    trace: { traceId, spanId: newSpanId(), parentSpanId: spanId, isSampled },
+    startedAtMs: done.startedAtMs,
+    endedAtMs: Date.now(),
+    attributes: {
+      'messaging.system': 'nats',
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.destination.template': `pawl.${done.kind}`,
+    },
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * Reading a stream in order, from a position, for as long as wanted.
+ *
+ * 1. A message is handed over once the one before it is dealt with; none is skipped, none is handed over twice.
+ * 2. A lost connection, a restarted server or a deleted consumer costs time only: the next session starts behind the last
+ *    message that was handed over.
+ * 3. A server that came back with less than was read already has lost its tail. What is written since has positions that
+ *    were read before, so the reading starts over, and says so.
+ */
+import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import type { Bus } from './connect.ts';
+import { isTransient, pause } from './failures.ts';
+
+/** Several messages of the largest size that a server takes by default. */
+const bufferBytes = 8 * 1_048_576;
+const pullExpiresMs = 10_000;
+const heartbeatMs = 2_000;
+const retryMs = 250;
+
+export type ReadingOptions = {
+  stream: string;
+  filter: string;
+  startSequence: number;
+  /** Begin with the newest message of each subject instead of all. */
+  isLastPerSubject?: boolean;
+  onMessage(message: JsMsg): void | Promise<void>;
+  /** Called once, when all is read that was there at the beginning. */
+  onCaughtUp(): void;
+  /** Called when the reading starts over because the stream has lost its tail. */
+  onRewound(): void;
+};
+
+export type Reading = {
+  /** Resolves when what is being dealt with is done. */
+  stop(): Promise<void>;
+  /** Rejects with what `onMessage` threw, which ends the reading. */
+  done: Promise<void>;
+};
+
+type Session = { messages: ConsumerMessages; pending: number; remove(): void };
+
+export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
+  const stopped = Promise.withResolvers<undefined>();
+  let isStopped = false;
+  let session: Session | undefined;
+  let next = options.startSequence;
+  let isCaughtUp = false;
+  let caughtUpAt: number | undefined;
+
+  const reach = (sequence: number, pending: number) => {
+    if (isCaughtUp || (pending > 0 && sequence < (caughtUpAt ?? Infinity))) return;
+    isCaughtUp = true;
+    options.onCaughtUp();
+  };
+
+  const open = async (): Promise<Session> => {
+    const { state } = await bus.jsm.streams.info(options.stream);
+    if (state.last_seq < next - 1 && next > options.startSequence) {
+      next = options.startSequence;
+      options.onRewound();
+    }
+    caughtUpAt ??= state.last_seq;
+    return await openSession(bus, { ...options, next });
+  };
+
+  const read = async ({ messages, pending }: Session) => {
+    reach(next - 1, pending);
+    for await (const message of messages) {
+      if (message.seq < next) continue;
+      await options.onMessage(message);
+      next = message.seq + 1;
+      if (isStopped) return;
+      reach(message.seq, message.info.pending);
+    }
+  };
+
+  const run = async () => {
+    while (!isStopped && !bus.connection.isClosed()) {
+      const opening = open();
+      opening.then((late) => isStopped && late.remove()).catch(() => undefined);
+      try {
+        session = await Promise.race([opening, stopped.promise]);
+      } catch (error) {
+        if (!isTransient(error) && !isMissing(error)) throw error;
+        await Promise.race([pause(retryMs), stopped.promise]);
+        continue;
+      }
+      if (!session || isStopped) return;
+      const { remove } = session;
+      await read(session).finally(remove);
+    }
+  };
+  const forgetReconnect = bus.onReconnect(() => session?.messages.stop());
+  const done = run().finally(forgetReconnect);
+
+  return {
+    done,
+    async stop() {
+      isStopped = true;
+      stopped.resolve(undefined);
+      session?.messages.stop();
+      await done;
+    },
+  };
+}
+
+async function openSession(bus: Bus, options: ReadingOptions & { next: number }): Promise<Session> {
+  const isFirst = options.next === options.startSequence;
+  const consumer = await bus.js.consumers.get(options.stream, {
+    filter_subjects: options.filter,
+    ...(options.isLastPerSubject && isFirst
+      ? { deliver_policy: DeliverPolicy.LastPerSubject }
+      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, options.next) }),
+  });
+  const { num_pending: pending } = await consumer.info(true);
+  const messages = await consumer.consume({
+    max_bytes: Math.max(bufferBytes, 2 * (bus.connection.info?.max_payload ?? 0)),
+    expires: pullExpiresMs,
+    idle_heartbeat: heartbeatMs,
+  });
+  void stopWhenSilent(messages);
+  const remove = () => {
+    messages.stop();
+    if (bus.isConnected()) void consumer.delete().catch(() => false);
+  };
+  return { messages, pending, remove };
+}
+
+/** A consumer that was deleted, or a server that hangs, sends no more heartbeats. */
+async function stopWhenSilent(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) {
+    if (type === 'heartbeats_missed' || type === 'consumer_deleted' || type === 'consumer_not_found') messages.stop();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'status' in error && error.status === 404;
+}
