@@ -14,7 +14,7 @@ const uses: Record<string, readonly string[]> = {
   'libs/client': ['contracts'],
   'libs/sim': ['contracts'],
   'libs/devstack': ['contracts', 'client', 'sim'],
-  'libs/testkit': ['contracts', 'telemetry', 'bus', 'db', 'devstack', 'client', 'sim'],
+  'libs/testkit': ['contracts', 'devstack'],
 };
 const inTests = ['testkit', 'devstack', 'client', 'sim'];
 

@@ -7,7 +7,7 @@ export const generatedParts: Rule = {
   reason: 'A generator without a test that compares leaves stale files behind; the test says how to renew them.',
   check: (files) =>
     files
-      .filter(({ path }) => /\/src\/generate\.ts$/.test(path))
+      .filter(({ path }) => path.endsWith('/src/generate.ts'))
       .filter(({ path }) => {
         const tests = files.filter(
           (file) => workspaceOf(file.path) === workspaceOf(path) && file.path.endsWith('.test.ts'),

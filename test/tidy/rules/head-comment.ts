@@ -8,6 +8,6 @@ export const headComment: Rule = {
   check: (files) =>
     files
       .filter(({ path }) => /\/src\/.*\.ts$/.test(path) && !isForTests(path))
-      .filter(({ text }) => !/^(#!.*\n)?\/\*\*(?=[^*]*\p{L}{2})/u.test(text))
+      .filter(({ text }) => !/^(#!.*\n)?\/\*\*[\s*]*[^\s*/]/.test(text))
       .map(({ path }) => ({ path, line: 1, message: 'does not begin with a comment that says what it is for' })),
 };

@@ -1,9 +1,9 @@
 /** Nothing in the repository knows the machine it was written on, or where its packages came from. */
 import { findText, type Rule } from '../rule.ts';
 
-const places = /(?<![\w.}~-])\/(?:work|root|Users|home\/[a-z][\w-]*)\/[\w.-]*/g;
+const places = /(?<![\w.}~-])\/(?:work|root|Users|home\/[a-z][\w-]*)\/[\w.-]*\w/g;
 const registries =
-  /"resolved": "https?:[^"]*|registry\s*=\s*\S+|https?:\/\/[^\s/"'`]*(?:registry|artifactory|verdaccio|nexus)[^\s"'`)]*/g;
+  /"resolved": "https?:[^"]*|(?:^|[:-])registry[= ]https?:\S+|https?:\/\/[^\s/"'`]*(?:registry|artifactory|verdaccio|nexus)[^\s"'`)]*/gm;
 
 export const ownMachine: Rule = {
   name: 'own-machine',

@@ -6,7 +6,7 @@ import { lineAt, type Rule, type Violation } from '../rule.ts';
 import { sourceOf } from '../source.ts';
 
 type Statement = Program['body'][number];
-type Declared = { name: string; start: number };
+type Declared = { name: string; start: number; /** Where docs may begin at the latest. */ docsUntil: number };
 
 export const publicDocs: Rule = {
   name: 'public-docs',
@@ -31,7 +31,7 @@ function undocumented(file: SourceFile, names: Set<string> | undefined, known: M
     }
     return declaredBy(statement)
       .filter(({ name }) => names?.has(name) ?? true)
-      .filter(({ start }) => !hasDocs(file, start))
+      .filter((declared) => !hasDocs(file, declared))
       .map(({ name, start }) => ({
         path: file.path,
         line: lineAt(file.text, start),
@@ -45,31 +45,39 @@ function undocumented(file: SourceFile, names: Set<string> | undefined, known: M
   }
 }
 
-/** The functions, classes and written-out types that a statement exports. */
+/**
+ * The functions, classes and written-out types that a statement exports. A type may be explained by what is said on its
+ * fields instead.
+ */
 function declaredBy(statement: Statement): Declared[] {
   const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : null;
   if (!declaration) return [];
-  const { start } = statement;
+  const { start, end } = statement;
   switch (declaration.type) {
     case 'FunctionDeclaration':
     case 'ClassDeclaration':
-      return declaration.id ? [{ name: declaration.id.name, start }] : [];
+      return declaration.id ? [{ name: declaration.id.name, start, docsUntil: start }] : [];
     case 'TSInterfaceDeclaration':
-      return [{ name: declaration.id.name, start }];
+      return [{ name: declaration.id.name, start, docsUntil: end }];
     case 'TSTypeAliasDeclaration':
-      return declaration.typeAnnotation.type === 'TSTypeLiteral' ? [{ name: declaration.id.name, start }] : [];
+      return declaration.typeAnnotation.type === 'TSTypeLiteral'
+        ? [{ name: declaration.id.name, start, docsUntil: end }]
+        : [];
     case 'VariableDeclaration':
       return declaration.declarations.flatMap(({ id, init }) =>
-        id.type === 'Identifier' && init?.type === 'ArrowFunctionExpression' ? [{ name: id.name, start }] : [],
+        id.type === 'Identifier' && init?.type === 'ArrowFunctionExpression'
+          ? [{ name: id.name, start, docsUntil: start }]
+          : [],
       );
     default:
       return [];
   }
 }
 
-function hasDocs(file: SourceFile, start: number): boolean {
-  return sourceOf(file).comments.some(
-    ({ type, value, end }) =>
-      type === 'Block' && value.startsWith('*') && end <= start && file.text.slice(end, start).trim() === '',
-  );
+function hasDocs(file: SourceFile, { start, docsUntil }: Declared): boolean {
+  return sourceOf(file).comments.some((comment) => {
+    if (comment.type !== 'Block' || !comment.value.startsWith('*')) return false;
+    const isAbove = comment.end <= start && file.text.slice(comment.end, start).trim() === '';
+    return isAbove || (start < comment.start && comment.end < docsUntil);
+  });
 }

@@ -2,7 +2,7 @@
 import { matchesGlob } from 'node:path';
 import { Visitor, type CallExpression, type Expression } from 'oxc-parser';
 import type { SourceFile } from '../repository.ts';
-import { lineAt, type Rule, type Violation } from '../rule.ts';
+import { describeViolation, lineAt, type Rule, type Violation } from '../rule.ts';
 import { sourceOf } from '../source.ts';
 
 export const testsAreRun: Rule = {
@@ -47,30 +47,67 @@ function switchedOff({ callee, arguments: given }: CallExpression): string | und
 export const noSleeps: Rule = {
   name: 'no-sleeps',
   reason:
-    'A test that sleeps is slow on a fast machine and fails on a slow one: wait for a signal, or poll with a deadline.',
-  check: (files) =>
-    testFiles(files).flatMap((file) => {
-      const pauses = sourceOf(file).imports.some(
-        ({ specifier, names }) => /^(node:)?timers\/promises$/.test(specifier) && names.length > 0,
-      );
-      return [...findCalls(file, sleepOfPromise), ...(pauses ? findImports(file) : [])];
-    }),
+    'A test that sleeps is slow on a fast machine and fails on a slow one: wait for a signal, or poll with a deadline. ' +
+    'Where a length of time is what is tested, say so above: // Time is what is tested: …',
+  check: (files) => testFiles(files).flatMap((file) => [...findImports(file), ...findSleeps(file)]),
 };
 
-/** `new Promise((resolve) => setTimeout(resolve, 100))`: nothing but time makes it go on. */
-function sleepOfPromise({ callee, arguments: given }: CallExpression): string | undefined {
-  const [callback, delay] = given;
-  if (nameOf(callee).join('.') !== 'setTimeout' || callback?.type !== 'Identifier') return undefined;
-  return delay === undefined || isConstant(delay) ? 'sleeps' : undefined;
+const waiters = new Set([...makers, 'beforeAll', 'beforeEach', 'afterAll', 'afterEach']);
+type Span = { start: number; end: number };
+
+/**
+ * `new Promise((resolve) => setTimeout(resolve, 100))` in the body of a test or hook, or as all that a function does.
+ * The pause between two looks of a loop is none, nor is the slowness of a part that is played.
+ */
+function findSleeps(file: SourceFile): Violation[] {
+  const { loops, functions, bodies } = partsOf(file);
+  return findCalls(file, ({ callee, arguments: [callback, delay], start }) => {
+    if (nameOf(callee).join('.') !== 'setTimeout' || callback?.type !== 'Identifier') return undefined;
+    const isFixed = delay === undefined || /^(Literal|Identifier|BinaryExpression)$/.test(delay.type);
+    // The innermost function is the one that the promise is made with.
+    const owner = functions.filter((part) => isAround(part, start)).toSorted((a, b) => b.start - a.start)[1];
+    const isWaiting = !owner || owner.isOneStatement || bodies.has(owner.start);
+    const isPoll = loops.some((part) => isAround(part, start));
+    return isFixed && isWaiting && !isPoll && !isTimeTested(file, start) ? 'sleeps' : undefined;
+  });
 }
 
-function isConstant(node: { type: string }): boolean {
-  return node.type === 'Literal' || node.type === 'Identifier' || node.type === 'BinaryExpression';
+function isAround(part: Span, offset: number): boolean {
+  return part.start < offset && offset < part.end;
+}
+
+/** The loops and functions of a file, and where the functions begin that are bodies of tests and hooks. */
+function partsOf(file: SourceFile) {
+  const loops: Span[] = [];
+  const functions: Array<Span & { isOneStatement: boolean }> = [];
+  const bodies = new Set<number>();
+  const noteLoop = ({ start, end }: Span) => void loops.push({ start, end });
+  const noteFunction = ({ start, end, body }: Span & { body: { type: string; body?: unknown } | null }) => {
+    const isOneStatement = body?.type !== 'BlockStatement' || (Array.isArray(body.body) && body.body.length === 1);
+    functions.push({ start, end, isOneStatement });
+  };
+  new Visitor({
+    WhileStatement: noteLoop,
+    DoWhileStatement: noteLoop,
+    ForStatement: noteLoop,
+    ArrowFunctionExpression: noteFunction,
+    FunctionExpression: noteFunction,
+    FunctionDeclaration: noteFunction,
+    CallExpression({ callee, arguments: given }) {
+      if (waiters.has(nameOf(callee)[0] ?? '')) for (const { start } of given) bodies.add(start);
+    },
+  }).visit(sourceOf(file).program);
+  return { loops, functions, bodies };
+}
+
+function isTimeTested({ text }: SourceFile, start: number): boolean {
+  const lineAbove = text.slice(0, start).split('\n').at(-2) ?? '';
+  return lineAbove.trim().startsWith('// Time is what is tested: ');
 }
 
 function findImports(file: SourceFile): Violation[] {
   return sourceOf(file)
-    .imports.filter(({ specifier }) => /^(node:)?timers\/promises$/.test(specifier))
+    .imports.filter(({ specifier, names }) => /^(node:)?timers\/promises$/.test(specifier) && names.length > 0)
     .map(({ line }) => ({ path: file.path, line, message: 'imports timers that sleep' }));
 }
 
@@ -86,11 +123,12 @@ function findCalls(file: SourceFile, mistakeOf: (call: CallExpression) => string
       if (message) found.push({ path: file.path, line: lineAt(file.text, call.start), message });
     },
   }).visit(sourceOf(file).program);
-  return found;
+  // `test.skip.each(…)(…)` is two calls, one around the other.
+  return [...new Map(found.map((violation) => [describeViolation(violation), violation])).values()];
 }
 
 /** `test.skip.each` → `['test', 'skip', 'each']`; calls and templates in between are passed over. */
-function nameOf(node: Expression | CallExpression['callee']): string[] {
+function nameOf(node: Expression): string[] {
   switch (node.type) {
     case 'Identifier':
       return [node.name];
