@@ -15,6 +15,7 @@ export type Definitions = {
   get(hash: string): Promise<Definition>;
 };
 
+/** The store of definitions; remembers the last 1,000 that were read or written. */
 export function createDefinitions(bus: Bus): Definitions {
   const cache = new Map<string, Definition>();
   const remember = (hash: string, definition: Definition) => {

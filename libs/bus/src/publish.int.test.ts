@@ -99,6 +99,7 @@ describe('an outage', () => {
     await nats.kill();
     const publishing = publishFact(bus, signalFact({ runId, id: 'a' }), newTraceContext());
     await eventually(() => !bus.isConnected());
+    // Time is what is tested: an outage that is longer than one try.
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     await nats.restart();
     expect(await publishing).toMatchObject({ outcome: 'written' });
@@ -122,7 +123,9 @@ describe('an outage', () => {
     }
     expect(tookMs).toBeGreaterThan(19_000);
     expect(tookMs).toBeLessThan(25_000);
-    expect(await publishFact(bus, signalFact({ runId, id: 'a' }), newTraceContext())).toMatchObject({ outcome: 'written' });
+    expect(await publishFact(bus, signalFact({ runId, id: 'a' }), newTraceContext())).toMatchObject({
+      outcome: 'written',
+    });
   }, 60_000);
 
   test('a server that hangs is waited for, too', async () => {
@@ -130,6 +133,7 @@ describe('an outage', () => {
     const runId = newRunId();
     nats.freeze();
     const publishing = publishFact(bus, signalFact({ runId, id: 'a' }), newTraceContext());
+    // Time is what is tested: a server that is silent for longer than one try.
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     nats.resume();
     // The first try may have been stored although its answer came too late.

@@ -72,8 +72,10 @@ export class UnavailableError extends Error {
   }
 }
 
-/** A problem document (RFC 9457) with Pawl's `code`, one form per entry of the catalogue. */
+/** The forms of a problem document, one per entry of the catalogue. */
 export const problemSchema = z.discriminatedUnion('code', problemForms());
+
+/** A problem document (RFC 9457) with Pawl's `code`. `title` and `status` are those of the catalogue. */
 export type Problem = { type: string; title: string; status: number; detail: string; code: ErrorCode };
 
 /** The problem document of a code. */

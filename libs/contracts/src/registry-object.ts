@@ -87,6 +87,7 @@ export const revisionedSchema = z.object({
   updatedAt: z.string(),
   object: registryObjectSchema,
 });
+/** `revisionedSchema` for one kind of object. */
 export type Revisioned<K extends RegistryKind = RegistryKind> = {
   revision: string;
   updatedAt: string;

@@ -28,6 +28,7 @@ export function partitionOf(runId: string, partitions: number): number {
   return createHash('sha256').update(runId).digest().readUInt32BE(0) % partitions;
 }
 
+/** Where the log of a run is. */
 export type RunAddress = { partition: number; app: string; runId: string };
 
 export const subjects = {

@@ -21,6 +21,7 @@ export function hasScope(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'admin' || caller.scopes.includes('*') || caller.scopes.includes(scope);
 }
 
+/** Judges requests by the keys that are known at that moment. Without an `adminKey` nobody is admin. */
 export function createAuthorizer(options: { keys: Keys; adminKey: string | undefined }): Authorizer {
   const identify = (request: FastifyRequest): Caller => {
     const key = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1];

@@ -50,6 +50,7 @@ export function readConfig<T>(schema: z.ZodType<T>, environment: Record<string, 
   throw new ConfigError(`The configuration has ${mistakes.length} mistake(s):\n${mistakes.join('\n')}`);
 }
 
+/** The environment does not fit: the message names every mistake, one a line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }

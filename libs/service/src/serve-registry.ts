@@ -28,6 +28,7 @@ export type RegistryRoutes = {
 const nameParams = z.object({ name: z.string().min(1).max(100) });
 const appQuery = z.object({ app: objectNameSchema.optional() });
 
+/** Adds the routes of `options.kinds`. PUT is idempotent: the same content keeps its revision. */
 export function serveRegistry(http: Http, options: RegistryRoutes): void {
   for (const kind of options.kinds) serveKind(http, kind, options);
 }

@@ -4,6 +4,7 @@
  */
 import { idGenerator } from './id-generator.ts';
 
+/** What was started; `shutdown` flushes and never throws. */
 export type Telemetry = { shutdown(): Promise<void> };
 
 /**

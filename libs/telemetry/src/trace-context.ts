@@ -13,6 +13,7 @@ export function newTraceContext(): TraceContext {
   return { traceId: randomBytes(16).toString('hex'), spanId: newSpanId(), isSampled: true };
 }
 
+/** A random span id: 16 hex digits. */
 export function newSpanId(): string {
   return randomBytes(8).toString('hex');
 }
@@ -25,6 +26,7 @@ export function parseTraceparent(text: string | undefined): TraceContext | undef
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
+/** The `traceparent` header of a context. */
 export function formatTraceparent(context: TraceContext): string {
   return `00-${context.traceId}-${context.spanId}-${context.isSampled ? '01' : '00'}`;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, inject } from 'vitest';
 import { startTestNats } from './nats.ts';
 import { createTestDatabase } from './postgres.ts';
 
+/** The URLs of the servers of one test file. */
 export type TestServers = { natsUrl: string; databaseUrl: string };
 
 /** Starts both before the tests of a file and ends them after; read the URLs inside tests or hooks only. */
