@@ -68,6 +68,7 @@ describe('a run with three parallel calls', () => {
     const { body } = await stack.api.startRun({ agent: 'analyst', input: 'three 1' }, headers);
     expect(body.traceId).toBe(traceId);
     await stack.api.getRun(body.id, 30);
+    expect(tools.calls.length).toBeGreaterThan(0);
     const traceparent = tools.calls.at(-1)?.headers['traceparent'];
     expect(traceparent).toContain(traceId);
     const span = await eventually(() => spans.ofTrace(traceId).find(({ name }) => name === 'invoke_agent analyst'));

@@ -49,13 +49,13 @@ export async function admit(deps: AdmissionDeps, work: ThinkWork, nowMs: number)
     runId: work.runId,
     runLimitNanoUsd: BigInt(work.runSpendLimitNanoUsd),
   };
-  const levels = levelsOf(spender, deps.budgets.budgetsOf(work.app), nowMs);
+  const levels = levelsOf(spender, deps.budgets.budgetsOf(work.app, nowMs));
   return await holdWhatFits(deps.store, { work, target, levels });
 }
 
 function findTarget(deps: AdmissionDeps, work: ThinkWork, nowMs: number): Target | { denial: Denial } {
   if (Date.parse(work.deadlineAt) <= nowMs) {
-    return deny('run_stopped', "The run's deadline passed before the model was asked.");
+    return deny('deadline', "The run's deadline passed before the model was asked.");
   }
   const route = deps.registry.find('ModelRoute', work.app, work.route);
   if (!route) return deny('unknown_route', `App "${work.app}" has no ModelRoute "${work.route}".`);

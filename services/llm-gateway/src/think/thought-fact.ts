@@ -69,6 +69,7 @@ function baseOf(work: ThinkWork, { startedAtMs, endedAtMs }: Clocking) {
     at: new Date(endedAtMs).toISOString(),
     m: work.m,
     purpose: work.purpose,
+    ...(work.closing === undefined ? {} : { closing: work.closing }),
     startedAt: new Date(startedAtMs).toISOString(),
     durationMs: Math.max(0, endedAtMs - startedAtMs),
   };
@@ -97,6 +98,7 @@ function errorOfStop(stop: Stop): Denial {
     case 'timeout': {
       const limit = `${stop.limitMs / 1_000} s`;
       const messages = {
+        headers: `the model endpoint took the request and did not answer within ${limit}`,
         firstToken: `the model endpoint sent no token within ${limit}`,
         idle: `the model endpoint fell silent for ${limit} in the middle of the reply`,
         total: `the model call took longer than ${limit}`,
@@ -104,7 +106,7 @@ function errorOfStop(stop: Stop): Denial {
       return { code: 'model_unavailable', message: messages[stop.phase] };
     }
     case 'deadline':
-      return { code: 'run_stopped', message: "The run's deadline passed while the model was being asked." };
+      return { code: 'deadline', message: "The run's deadline passed while the model was being asked." };
     case 'run-stopped':
       return { code: 'run_stopped', message: 'The run was stopped while the model was being asked.' };
     case 'shutdown':
