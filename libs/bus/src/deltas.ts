@@ -9,7 +9,11 @@ export function publishDelta(bus: Bus, run: { app: string; runId: string }, delt
 }
 
 /** Hears the pieces of a run's thoughts until the returned function is called. */
-export function subscribeDeltas(bus: Bus, run: { app: string; runId: string }, listener: (delta: Delta) => void): () => void {
+export function subscribeDeltas(
+  bus: Bus,
+  run: { app: string; runId: string },
+  listener: (delta: Delta) => void,
+): () => void {
   const subscription = bus.connection.subscribe(subjects.deltasOfRun(run.app, run.runId), {
     callback: (error, message) => {
       if (error) return;

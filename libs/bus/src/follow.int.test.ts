@@ -187,7 +187,8 @@ describe('outages', () => {
     await publishMany(runId, 0, 5);
     const { facts, following } = await collect(runId);
     await eventually(() => facts.length === 5);
-    for await (const { name } of bus.jsm.consumers.list(streams.runs)) await bus.jsm.consumers.delete(streams.runs, name);
+    for await (const { name } of bus.jsm.consumers.list(streams.runs))
+      await bus.jsm.consumers.delete(streams.runs, name);
     await publishMany(runId, 5, 10);
     await eventually(() => facts.length >= 10, { withinMs: 10_000 });
     expect(idsOf(facts)).toEqual(numbers(10));

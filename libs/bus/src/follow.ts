@@ -104,7 +104,7 @@ async function receive(bus: Bus, message: JsMsg, options: ReceiveOptions): Promi
 
 /** An outage while a body is fetched must not make its fact look like none. */
 async function decodePatiently(bus: Bus, message: JsMsg, options: ReceiveOptions): Promise<unknown> {
-  for (let tries = 1; ; ) {
+  for (let tries = 1; ;) {
     try {
       return await decodeMessage(bus, message);
     } catch (error) {

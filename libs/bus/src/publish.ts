@@ -34,7 +34,8 @@ export async function publishWork(bus: Bus, work: Work, trace: TraceContext): Pr
   const { outcome } = await publishOnce(bus, { ...message, onEncoded: (encoded) => (wire = encoded) });
   if (outcome === 'written') return 'written';
   const claim = wire && claimOf(wire);
-  if (claim) await dropUnused(bus, { stream: streams[work.kind], subject: message.subject, claim }).catch(() => undefined);
+  if (claim)
+    await dropUnused(bus, { stream: streams[work.kind], subject: message.subject, claim }).catch(() => undefined);
   return 'pending';
 }
 

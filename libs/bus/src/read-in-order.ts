@@ -54,13 +54,17 @@ export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
   };
 
   const open = async (): Promise<Session> => {
-    const { state } = await bus.jsm.streams.info(options.stream);
-    if (state.last_seq < next - 1 && next > options.startSequence) {
-      next = options.startSequence;
-      options.onRewound();
+    const info = bus.jsm.streams.info(options.stream);
+    if (next > options.startSequence) {
+      const { state } = await info;
+      if (state.last_seq < next - 1) {
+        next = options.startSequence;
+        options.onRewound();
+      }
     }
+    const [{ state }, opened] = await Promise.all([info, openSession(bus, { ...options, next })]);
     caughtUpAt ??= state.last_seq;
-    return await openSession(bus, { ...options, next });
+    return opened;
   };
 
   const read = async ({ messages, pending }: Session) => {
@@ -76,6 +80,10 @@ export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
 
   const run = async () => {
     while (!isStopped && !bus.connection.isClosed()) {
+      if (!bus.isConnected()) {
+        await Promise.race([pause(retryMs), stopped.promise]);
+        continue;
+      }
       const opening = open();
       opening.then((late) => isStopped && late.remove()).catch(() => undefined);
       try {

@@ -61,7 +61,9 @@ export async function connectRegistry(bus: Bus): Promise<Registry> {
     onChange: (listener) =>
       watched.onChange((key) => {
         const [app = '', path = '', name = ''] = key.split('.');
-        const kind = (Object.keys(registryPaths) as RegistryKind[]).find((candidate) => registryPaths[candidate] === path);
+        const kind = (Object.keys(registryPaths) as RegistryKind[]).find(
+          (candidate) => registryPaths[candidate] === path,
+        );
         if (kind) listener({ kind, app, name });
       }),
     close: () => watched.close(),
@@ -72,6 +74,9 @@ function keyOf(kind: RegistryKind, app: string, name: string): string {
   return `${app}.${registryPaths[kind]}.${name}`;
 }
 
-function isOfKind<K extends RegistryKind>(found: Revisioned, kind: K): found is Revisioned<K> & { object: RegistryObjectOf<K> } {
+function isOfKind<K extends RegistryKind>(
+  found: Revisioned,
+  kind: K,
+): found is Revisioned<K> & { object: RegistryObjectOf<K> } {
   return found.object.kind === kind;
 }

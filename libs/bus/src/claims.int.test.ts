@@ -1,0 +1,107 @@
+import { RejectedError } from '@pawl/contracts';
+import { newTraceContext } from '@pawl/telemetry';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectBus, type Bus } from './connect.ts';
+import { readFacts } from './follow.ts';
+import { publishFact, publishWork } from './publish.ts';
+import { actWork, createApps, newRunId, signalFact, thinkWork } from './testing/samples.ts';
+import { consumeWork } from './work-queue.ts';
+
+const servers = useTestServers();
+let bus: Bus;
+
+beforeAll(async () => {
+  bus = await connectBus({ url: servers.natsUrl, name: 'test' });
+});
+afterAll(async () => {
+  await bus.close();
+});
+
+const storedMessages = async () => (await bus.jsm.streams.info('OBJ_pawl_claims')).state.messages;
+const consumeThink = (content: string[]) =>
+  consumeWork(bus, {
+    kind: 'think',
+    queues: ['interactive'],
+    apps: createApps('demo'),
+    concurrency: 2,
+    handle: async (work) => void content.push(String(work.messages[0]?.content)),
+  });
+
+test('large work travels whole; once it is acknowledged nothing of it stays', async () => {
+  const runId = newRunId();
+  const large = 'x'.repeat(3_000_000);
+  expect(await publishWork(bus, thinkWork({ runId, m: 0, content: large }), newTraceContext())).toBe('written');
+  expect(await storedMessages()).toBeGreaterThan(1);
+  const content: string[] = [];
+  const queue = await consumeThink(content);
+  await eventually(() => content.length === 1);
+  expect(content[0]).toBe(large);
+  await eventually(async () => (await storedMessages()) === 0);
+
+  // Driven again with the same content, as a watchdog does (I4).
+  expect(await publishWork(bus, thinkWork({ runId, m: 0, content: large }), newTraceContext())).toBe('written');
+  await eventually(() => content.length === 2);
+  expect(content[1]).toBe(large);
+  await eventually(async () => (await storedMessages()) === 0);
+  await queue.stop();
+});
+
+test('large work that is already waiting leaves no second body and keeps its own', async () => {
+  const work = thinkWork({ runId: newRunId(), m: 0, content: 'y'.repeat(2_000_000) });
+  await publishWork(bus, work, newTraceContext());
+  const before = await storedMessages();
+  expect(await publishWork(bus, work, newTraceContext())).toBe('pending');
+  expect(await storedMessages()).toBe(before);
+  const content: string[] = [];
+  const queue = await consumeThink(content);
+  await eventually(() => content.length === 1);
+  await eventually(async () => (await storedMessages()) === 0);
+  await queue.stop();
+});
+
+test('large work that is rejected leaves nothing either', async () => {
+  const runId = newRunId();
+  await publishWork(bus, actWork({ runId, i: 0, args: 'z'.repeat(2_000_000) }), newTraceContext());
+  const queue = await consumeWork(bus, {
+    kind: 'act',
+    queues: ['default'],
+    apps: createApps('demo'),
+    concurrency: 1,
+    handle: () => Promise.reject(new RejectedError('invalid_arguments', 'no')),
+  });
+  await eventually(async () => (await storedMessages()) === 0);
+  await queue.stop();
+});
+
+test('the same large fact from two writers is stored once, and the body of a fact stays', async () => {
+  const fact = signalFact({ runId: newRunId(), id: 'a', text: 'w'.repeat(2_000_000) });
+  const outcomes = await Promise.all([1, 2].map(() => publishFact(bus, fact, newTraceContext())));
+  expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['refused', 'written']);
+  expect((await readFacts(bus, 'demo', fact.runId))[0]?.fact).toEqual(fact);
+  expect((await readFacts(bus, 'demo', fact.runId))[0]?.fact).toEqual(fact);
+});
+
+test('R17: a fact of 40 MB is offloaded; small ones written meanwhile are not held up; above 64 MiB it is refused', async () => {
+  const runId = newRunId();
+  const huge = publishFact(bus, signalFact({ runId, id: 'huge', text: 'h'.repeat(40_000_000) }), newTraceContext());
+  let isDone = false;
+  const done = huge.finally(() => (isDone = true));
+  const tookMs: number[] = [];
+  for (let i = 0; !isDone; i += 1) {
+    const startedAtMs = performance.now();
+    await publishFact(bus, signalFact({ runId, id: `small-${i}` }), newTraceContext());
+    tookMs.push(performance.now() - startedAtMs);
+  }
+  expect((await done).outcome).toBe('written');
+  const p95 = tookMs.toSorted((a, b) => a - b)[Math.floor(tookMs.length * 0.95)]!;
+  console.info(
+    `small facts beside one of 40 MB: ${tookMs.length}, p95 ${p95.toFixed(1)} ms, most ${Math.max(...tookMs).toFixed(0)} ms`,
+  );
+  expect(p95).toBeLessThan(200);
+  const facts = await readFacts(bus, 'demo', runId);
+  expect(facts).toHaveLength(tookMs.length + 1);
+
+  const tooLarge = signalFact({ runId, id: 'too-large', text: 'h'.repeat(68_000_000) });
+  await expect(publishFact(bus, tooLarge, newTraceContext())).rejects.toThrow(RejectedError);
+}, 60_000);
