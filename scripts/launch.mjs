@@ -3,6 +3,7 @@
  * Plain JavaScript for Node 20; the verbs themselves are TypeScript.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPackages } from './install.mjs';
@@ -58,11 +59,23 @@ function plainWhenPiped() {
   return process.stdout.isTTY || process.env.FORCE_COLOR ? {} : { NO_COLOR: '1' };
 }
 
-/** When npm started us and is gone, nobody is there any more to stop us. */
+/** When npm started us and is gone, nobody is there any more to stop us. Between npm and us there may be a shell. */
 function endWithParent(child) {
-  const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return undefined;
-  const timer = setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1_000);
+  const ancestors = () => `${process.ppid} ${parentOf(process.ppid)}`;
+  const known = ancestors();
+  const timer = setInterval(() => ancestors() !== known && child.kill('SIGTERM'), 1_000);
   timer.unref();
   return timer;
+}
+
+/** On Linux, whose shell stays between npm and us; macOS's shell becomes us. */
+function parentOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')[1];
+  } catch {
+    return '';
+  }
 }

@@ -11,7 +11,10 @@ import { MODEL_KEY_SECRET, endpointRoutes, simRoutes } from './model/choose-mode
 import { startSim } from './model/start-sim.ts';
 import { stopAllChildren } from './process/child.ts';
 import { startNats } from './nats/start-nats.ts';
+import type { NatsServer } from './nats/start-nats.ts';
 import { startPostgres } from './postgres/start-postgres.ts';
+import type { PostgresServer } from './postgres/start-postgres.ts';
+import { keepRunning } from './process/keep-running.ts';
 import { chooseServiceUrls, migrateServices, startServices } from './services/start-services.ts';
 import type { DevstackConfig } from './config.ts';
 import { readDevFile, writeDevFile } from './state/state-folder.ts';
@@ -114,12 +117,18 @@ function secretVariables(secrets: Readonly<Record<string, string>>): Record<stri
 
 /** Private ones, unless the environment names others. */
 async function startServers(
-  { folder, config, progress }: StackOptions,
+  { folder, config, progress, say }: StackOptions,
   keep: <P extends Part>(part: P) => P,
 ): Promise<{ natsUrl: string; databaseUrl: string }> {
+  const keepServer = (name: string, server: NatsServer | PostgresServer): string => {
+    const { logFile, respawn: start } = server;
+    keep(keepRunning({ name, logFile, child: server, start, say }));
+    return server.url;
+  };
   const starts = await Promise.allSettled([
-    config.natsUrl ?? startNats({ dataDir: folder.nats, say: progress }).then((server) => keep(server).url),
-    config.databaseUrl ?? startPostgres({ dataDir: folder.postgres }).then((server) => keep(server).url),
+    config.natsUrl ?? startNats({ dataDir: folder.nats, say: progress }).then((server) => keepServer('NATS', server)),
+    config.databaseUrl ??
+      startPostgres({ dataDir: folder.postgres }).then((server) => keepServer('PostgreSQL', server)),
   ]);
   const [natsUrl, databaseUrl] = starts.map((start) => {
     if (start.status === 'rejected') throw start.reason;

@@ -5,6 +5,7 @@
 import { formatNano } from '@pawl/contracts';
 import type { Acted, Ended, Fact, Observed, RunView, Thought } from '@pawl/contracts';
 import type { Terminal } from '../commands/terminal.ts';
+import { renderTable } from './table.ts';
 
 type Style = Pick<Terminal, 'colors' | 'width'>;
 
@@ -72,7 +73,8 @@ function resultCard({ observation, tool, durationMs }: Observed, style: Style): 
   const color = isGood ? style.colors.green : style.colors.red;
   const status = isGood ? '' : ` · ${observation.status}`;
   const note = style.colors.dim(` · ${tool}${status} · ${Math.round(durationMs)} ms`);
-  const said = [observation.message, observation.data, observation.suggestion].filter((text) => text !== null);
+  const data = observation.data === null ? null : showData(observation.data, style.width - INDENT.length);
+  const said = [observation.message, data, observation.suggestion].filter((text) => text !== null);
   return card(style, `${color('Result Obtained')}${note}`, said);
 }
 
@@ -82,6 +84,10 @@ function conclusionCard(ended: Ended, style: Style): string {
   const why = isWhole ? [] : [ended.detail];
   const title = style.colors.bold(style.colors.yellow('Analysis Conclusion'));
   return card({ ...style, isLong: true }, `${title}${note}`, [...why, ended.answer ?? 'There is no answer.']);
+}
+
+function showData(json: string, width: number): string {
+  return renderTable(json, width)?.join('\n') ?? json;
 }
 
 function costOf(thought: Thought): string {

@@ -5,8 +5,7 @@
 import proxy from '@fastify/http-proxy';
 import { problem } from '@pawl/contracts';
 import { fastify } from 'fastify';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
+import type { FastifyInstance } from 'fastify';
 import { DevstackError } from '../devstack-error.ts';
 import { serviceOfPath } from '../services/service-list.ts';
 import type { ServiceUrls } from '../services/service-list.ts';
@@ -25,10 +24,30 @@ export interface FrontDoorOptions {
 }
 
 /**
- * Listens on the loopback addresses; services may come and go behind it.
- * @throws DevstackError when the port is taken.
+ * Listens on both loopback addresses, where the system has both; services may come and go behind it.
+ * @throws DevstackError when the port is taken on one of them.
  */
 export async function openFrontDoor(urls: ServiceUrls, options: FrontDoorOptions): Promise<FrontDoor> {
+  const servers: FastifyInstance[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+  };
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = await createDoor(urls);
+    servers.push(server);
+    try {
+      await server.listen({ port: options.port, host });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (host === '::1' && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) continue;
+      await stop();
+      throw refusal(code, options) ?? error;
+    }
+  }
+  return { url: `http://localhost:${options.port}`, stop };
+}
+
+async function createDoor(urls: ServiceUrls): Promise<FastifyInstance> {
   const server = fastify({ bodyLimit: Number.MAX_SAFE_INTEGER, forceCloseConnections: true, requestTimeout: 0 });
   await server.register(proxy, {
     upstream: '',
@@ -48,40 +67,13 @@ export async function openFrontDoor(urls: ServiceUrls, options: FrontDoorOptions
       },
     },
   });
-  await refuseTakenPort(options);
-  try {
-    // `localhost` is 127.0.0.1 and, where the system has it, ::1.
-    await server.listen({ port: options.port, host: 'localhost' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw portTaken(options);
-    throw error;
-  }
-  return { url: `http://localhost:${options.port}`, stop: () => server.close() };
+  return server;
 }
 
-/** The server itself reports only its first address; a stranger on the other one would answer half of the browsers. */
-async function refuseTakenPort(options: FrontDoorOptions): Promise<void> {
-  for (const host of ['127.0.0.1', '::1']) {
-    const trial = createServer();
-    try {
-      trial.listen({ port: options.port, host });
-      await once(trial, 'listening');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw portTaken(options);
-      if ((error as NodeJS.ErrnoException).code === 'EACCES') {
-        throw new DevstackError(
-          `This user may not use port ${options.port}. Choose one above 1024: ${options.command} -- --port 7300`,
-        );
-      }
-      continue;
-    }
-    trial.close();
-    await once(trial, 'close');
-  }
-}
-
-function portTaken({ port, command }: FrontDoorOptions): DevstackError {
-  return new DevstackError(
-    `Port ${port} is already in use by another program. Choose another one: ${command} -- --port ${port + 10}`,
-  );
+function refusal(code: string | undefined, { port, command }: FrontDoorOptions): DevstackError | undefined {
+  const other = port < 1024 ? 7300 : port + 10;
+  const way = `Choose another one: ${command} -- --port ${other}`;
+  if (code === 'EADDRINUSE') return new DevstackError(`Port ${port} is already in use by another program. ${way}`);
+  if (code === 'EACCES') return new DevstackError(`This user may not use port ${port}. ${way}`);
+  return undefined;
 }

@@ -2,6 +2,7 @@
  * A private nats-server with JetStream on 127.0.0.1, its files in one folder. It must not reach out of that folder and must
  * never listen on another address.
  */
+import { writeFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describeExit, startChild } from '../process/child.ts';
@@ -32,6 +33,8 @@ export interface NatsServer extends Pick<Child, 'pid' | 'exited' | 'kill'> {
   readonly logFile: string;
   /** Orderly end; safe to call again. */
   stop(): Promise<ChildExit>;
+  /** Starts the program again on the same port, after it has ended by itself. Does not wait until it is ready. */
+  respawn(): Child;
 }
 
 /**
@@ -47,9 +50,12 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
   await rm(logFile, { force: true });
   await mkdir(portsFolder, { recursive: true });
   const configFile = join(folder, 'nats-server.conf');
-  await writeFile(configFile, configOf(options, folder, await natsServerVersion(program)));
+  const version = await natsServerVersion(program);
+  await writeFile(configFile, configOf(options, folder, version));
 
-  const child = startChild({ command: program, args: ['-c', configFile, '--ports_file_dir', portsFolder], logFile });
+  const spawnServer = (): Child =>
+    startChild({ command: program, args: ['-c', configFile, '--ports_file_dir', portsFolder], logFile });
+  const child = spawnServer();
   const ports = await Promise.race([waitUntilReady(portsFolder), child.exited]);
   if (ports === undefined || !('nats' in ports)) {
     child.kill();
@@ -57,14 +63,19 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
       ports === undefined ? `was not ready after ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(ports)})`;
     throw new DevstackError(`nats-server ${how} while starting. Its last lines:\n${logTail(logFile)}`);
   }
+  const port = Number(new URL(ports.nats).port);
   return {
     url: ports.nats,
-    port: Number(new URL(ports.nats).port),
+    port,
     logFile,
     pid: child.pid,
     exited: child.exited,
     stop: () => child.stop(),
     kill: child.kill,
+    respawn() {
+      writeFileSync(configFile, configOf({ ...options, port }, folder, version));
+      return spawnServer();
+    },
   };
 }
 

@@ -43,6 +43,8 @@ export interface PostgresServer extends Pick<Child, 'pid' | 'exited' | 'kill'> {
   readonly logFile: string;
   /** Orderly end; with `remove` its data go too. Safe to call again. */
   stop(options?: { remove?: boolean }): Promise<ChildExit>;
+  /** Starts the program again on the same port, after it has ended by itself. Does not wait until it is ready. */
+  respawn(): Child;
 }
 
 interface Cluster {
@@ -71,6 +73,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     pid: child.pid,
     exited: child.exited,
     kill: child.kill,
+    respawn: () => startServer(cluster, port, options.durable !== false),
     stop: async ({ remove = false } = {}) => {
       const exit = await child.stop();
       if (remove) await removeCluster(dataDir);

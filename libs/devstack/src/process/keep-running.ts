@@ -3,19 +3,25 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeExit } from './child.ts';
-import type { Child } from './child.ts';
+import type { ChildExit } from './child.ts';
 
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 10_000;
 /** A program that ran this long starts over with the shortest pause. */
 const STABLE_AFTER_MS = 30_000;
 
+/** A child process, or a server that is one. */
+export interface Stoppable {
+  readonly exited: Promise<ChildExit>;
+  stop(): Promise<ChildExit>;
+}
+
 export interface KeepRunningOptions {
   name: string;
   logFile: string;
   /** A first child that already runs. */
-  child: Child;
-  start: () => Child;
+  child: Stoppable;
+  start: () => Stoppable;
   say: (sentence: string) => void;
 }
 
