@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Budget, BudgetSpec } from '@pawl/contracts';
-import { levelsOf, refusalOf } from './levels.ts';
+import { levelsOf, refusalOf, type DatedBudget } from './levels.ts';
 import { fitOutput, needsOf, takenOf } from './requirement.ts';
 
-const budget = (name: string, spec: Partial<BudgetSpec> = {}): Budget => ({
+const budget = (name: string, spec: Partial<BudgetSpec> = {}): DatedBudget => ({
+  window: { fromMs: 0, toMs: null },
+  budget: budgetOf(name, spec),
+});
+const budgetOf = (name: string, spec: Partial<BudgetSpec>): Budget => ({
   apiVersion: 'pawl.dev/v1',
   kind: 'Budget',
   metadata: { app: 'demo', name },
@@ -29,7 +33,7 @@ describe('levels', () => {
       budget('other-agent', { scope: { app: 'demo', agent: 'writer' } }),
       budget('agent', { scope: { app: 'demo', agent: 'analyst' } }),
     ];
-    const keys = levelsOf(spender, budgets, 0).map(({ key }) => key);
+    const keys = levelsOf(spender, budgets).map(({ key }) => key);
     expect(keys).toEqual([
       'budget/demo/a-user/*/eve/nano-usd',
       'budget/demo/agent/analyst/*/nano-usd',
@@ -41,7 +45,7 @@ describe('levels', () => {
 
   it('count money, tokens or calls', () => {
     const budgets = [budget('a', { limit: { tokens: 500 } }), budget('b', { limit: { calls: 3 } })];
-    const levels = levelsOf(spender, budgets, 0);
+    const levels = levelsOf(spender, budgets);
     expect(levels.map(({ unit, limit }) => [unit, limit])).toEqual([
       ['tokens', 500n],
       ['calls', 3n],
@@ -53,7 +57,7 @@ describe('levels', () => {
   });
 
   it('name themselves when they refuse', () => {
-    const [level, run] = levelsOf(spender, [budget('team', { limit: { tokens: 500 } })], 0);
+    const [level, run] = levelsOf(spender, [budget('team', { limit: { tokens: 500 } })]);
     expect(level && refusalOf(level, 12n, 30n)).toBe(
       'Budget "team" of app "demo" has 12 tokens left; this call may need 30 tokens.',
     );
@@ -64,7 +68,7 @@ describe('levels', () => {
 });
 
 describe('the output limit', () => {
-  const levels = levelsOf(spender, [budget('team')], 0);
+  const levels = levelsOf(spender, [budget('team')]);
   const bounds = { inputTokensMax: 100, outputTokensMax: 1_000 };
   const fit = (...lefts: bigint[]) =>
     fitOutput(

@@ -4,7 +4,7 @@
  * Invariant: levels come in the order of their keys, budgets before runs, so that all transactions lock in one order.
  */
 import { formatNano, parseNano, type Budget, type BudgetSpec } from '@pawl/contracts';
-import { windowAt, type Window } from './window.ts';
+import type { Window } from './window.ts';
 
 /** What a level counts: nano-USD, tokens or calls. */
 export type Unit = 'nano-usd' | 'tokens' | 'calls';
@@ -29,9 +29,12 @@ export type Spender = {
   runLimitNanoUsd: bigint;
 };
 
-/** Levels of a call at a time, in locking order. */
-export function levelsOf(spender: Spender, budgets: readonly Budget[], atMs: number): Level[] {
-  const ofBudgets = budgets.filter((budget) => appliesTo(budget.spec, spender)).map((budget) => levelOf(budget, atMs));
+/** A budget and the window of it that counts now. */
+export type DatedBudget = { budget: Budget; window: Window };
+
+/** Levels of a call, in locking order. */
+export function levelsOf(spender: Spender, budgets: readonly DatedBudget[]): Level[] {
+  const ofBudgets = budgets.filter(({ budget }) => appliesTo(budget.spec, spender)).map(levelOf);
   const ofRun: Level = {
     kind: 'run',
     key: `run/${spender.runId}`,
@@ -43,9 +46,9 @@ export function levelsOf(spender: Spender, budgets: readonly Budget[], atMs: num
   return [...ofBudgets.toSorted((a, b) => (a.key < b.key ? -1 : 1)), ofRun];
 }
 
-/** The level of one budget at a time. */
-export function levelOf(budget: Budget, atMs: number): Level {
-  const { scope, window, timeZone } = budget.spec;
+/** The level of one budget. */
+export function levelOf({ budget, window }: DatedBudget): Level {
+  const { scope } = budget.spec;
   const { unit, limit } = limitOf(budget.spec);
   return {
     kind: 'budget',
@@ -53,7 +56,7 @@ export function levelOf(budget: Budget, atMs: number): Level {
     title: `budget "${budget.metadata.name}" of app "${scope.app}"`,
     unit,
     limit,
-    window: windowAt(window, timeZone ?? 'UTC', atMs),
+    window,
   };
 }
 

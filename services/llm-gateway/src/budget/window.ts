@@ -17,6 +17,11 @@ export function windowAt(kind: WindowKind, timeZone: string, atMs: number): Wind
   return { fromMs: startOf(first, timeZone), toMs: startOf(first.add(lengths[kind]), timeZone) };
 }
 
+/** Whether a window holds a moment. */
+export function isWithin(window: Window, atMs: number): boolean {
+  return window.fromMs <= atMs && (window.toMs === null || atMs < window.toMs);
+}
+
 /** Whether windows can be computed in a zone. */
 export function isTimeZone(timeZone: string): boolean {
   try {

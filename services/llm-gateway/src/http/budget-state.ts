@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { objectNameSchema, RejectedError, viewNanoUsd } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
+import { dateBudget } from '../budget/budget-source.ts';
 import { levelOf, type Unit } from '../budget/levels.ts';
 import type { BudgetStore } from '../budget/store.ts';
 
@@ -20,7 +21,7 @@ export function serveBudgetState(
     if (app === undefined) throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');
     const budget = deps.registry.find('Budget', app, request.params.name);
     if (!budget) throw new RejectedError('not_found', `there is no Budget ${request.params.name}`);
-    const level = levelOf(budget.object, Date.now());
+    const level = levelOf(dateBudget(budget.object, Date.now()));
     const { held, spent } = await deps.store.stateOf(level);
     const { fromMs, toMs } = level.window;
     return {

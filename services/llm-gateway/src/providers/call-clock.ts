@@ -1,6 +1,6 @@
 /** The limits of one model call: an own limit for each phase of the stream, and one for everything. */
 
-export type Phase = 'firstToken' | 'idle' | 'total';
+export type Phase = 'headers' | 'firstToken' | 'idle' | 'total';
 
 export type Timeouts = { connectMs: number; headersMs: number; firstTokenMs: number; idleMs: number; totalMs: number };
 
@@ -22,10 +22,12 @@ export type CallClock = {
   end(): void;
 };
 
-/** Starts the clock. `leftMs`: until the run's deadline. `stop` is called at most once, by the first limit that is hit. */
+/**
+ * Starts the clock, in the phase `headers`, which includes the time to connect. `leftMs`: until the run's deadline. `stop` is called at most once, by the first limit that is hit.
+ */
 export function startCallClock(timeouts: Timeouts, leftMs: number, stop: (reason: Stop) => void): CallClock {
   let phaseTimer: NodeJS.Timeout | undefined;
-  const enter = (phase: 'firstToken' | 'idle', limitMs: number) => {
+  const enter = (phase: Exclude<Phase, 'total'>, limitMs: number) => {
     clearTimeout(phaseTimer);
     phaseTimer = setTimeout(() => stop({ kind: 'timeout', phase, limitMs }), limitMs);
   };
@@ -38,6 +40,7 @@ export function startCallClock(timeouts: Timeouts, leftMs: number, stop: (reason
       ),
     Math.max(0, Math.min(leftMs, timeouts.totalMs)),
   );
+  enter('headers', timeouts.headersMs);
   return {
     onHeaders: () => enter('firstToken', timeouts.firstTokenMs),
     onContent: () => enter('idle', timeouts.idleMs),

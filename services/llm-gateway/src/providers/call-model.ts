@@ -83,8 +83,8 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
 }
 
 async function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSignal) {
-  const { connectMs, headersMs } = call.timeouts;
-  const client = endpoints.client({ baseUrl: call.baseUrl, apiKey: call.apiKey, connectMs, headersMs });
+  const { connectMs } = call.timeouts;
+  const client = endpoints.client({ baseUrl: call.baseUrl, apiKey: call.apiKey, connectMs });
   // OpenAI's newer models take only the newer name of the limit; most others know only the older one.
   const isOpenAi = call.provider === 'openai' || call.provider === 'azure';
   return await client.chat.completions.create(

@@ -11,7 +11,6 @@ export type Endpoint = {
   baseUrl: string | undefined;
   apiKey: string;
   connectMs: number;
-  headersMs: number;
 };
 
 export type Endpoints = {
@@ -26,14 +25,13 @@ const noKey = 'none';
 
 /** `allowedHosts`: private hosts that may be reached all the same. */
 export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
-  const agents = new Map<string, Agent>();
+  const agents = new Map<number, Agent>();
   const clients = new Map<string, OpenAI>();
-  const agentOf = ({ connectMs, headersMs }: Endpoint): Agent =>
+  const agentOf = ({ connectMs }: Endpoint): Agent =>
     remember(agents, {
-      key: `${connectMs} ${headersMs}`,
+      key: connectMs,
       max: agentsMax,
-      make: () => createAgent({ connectMs, headersMs, allowedHosts }),
-      drop: (agent) => void agent.close(),
+      make: () => createAgent({ connectMs, allowedHosts }),
     });
   return {
     client: (endpoint) =>
@@ -41,7 +39,6 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
         key: JSON.stringify(endpoint),
         max: clientsMax,
         make: () => createClient(endpoint, agentOf(endpoint)),
-        drop: () => {},
       }),
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));
@@ -49,15 +46,15 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
   };
 }
 
-function createAgent(options: { connectMs: number; headersMs: number; allowedHosts: readonly string[] }): Agent {
+function createAgent(options: { connectMs: number; allowedHosts: readonly string[] }): Agent {
   const connect = buildConnector({
     timeout: options.connectMs,
     allowH2: false,
     lookup: createGuardedLookup(options.allowedHosts),
   });
   return new Agent({
-    headersTimeout: options.headersMs,
-    // The pauses within a stream have limits of their own.
+    // The clock of the call has limits for these, which are exact where undici's are within a second.
+    headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
     connect: (target, callback) => {
@@ -88,15 +85,13 @@ function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
   });
 }
 
-function remember<T>(known: Map<string, T>, entry: { key: string; max: number; make(): T; drop(value: T): void }): T {
+function remember<K, T>(known: Map<K, T>, entry: { key: K; max: number; make(): T }): T {
   const found = known.get(entry.key);
   const value = found ?? entry.make();
   known.delete(entry.key);
   known.set(entry.key, value);
-  const [oldest] = known;
-  if (known.size > entry.max && oldest) {
-    known.delete(oldest[0]);
-    entry.drop(oldest[1]);
-  }
+  // What is forgotten may still be in use; its idle connections end by themselves.
+  const [oldest] = known.keys();
+  if (known.size > entry.max && oldest !== undefined) known.delete(oldest);
   return value;
 }

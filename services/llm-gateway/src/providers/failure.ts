@@ -24,13 +24,6 @@ export function failureOfRequest(error: unknown, apiKey: string): Failure {
   if (address) return { kind: 'refused', code: 'target_not_allowed', message: address.message };
   if (error instanceof OpenAI.APIError && error.status !== undefined) return failureOfStatus(error, apiKey);
   const code = causes.map(codeOf).find((found) => found !== undefined);
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') {
-    return {
-      kind: 'broken',
-      code: 'model_unavailable',
-      message: 'the model endpoint took the request and did not answer in time',
-    };
-  }
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { kind: 'busy', message: 'the connection to the model endpoint took too long', retryAfterMs: undefined };
   }

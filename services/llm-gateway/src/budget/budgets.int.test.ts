@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useTestServers } from '@pawl/testkit';
+import { budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
+import { openModelBench, type ModelBench } from '../testing/model-bench.ts';
+import { answerWith } from '../testing/model-server.ts';
+
+const servers = useTestServers();
+let bench: ModelBench;
+
+beforeAll(async () => {
+  bench = await openModelBench(servers);
+});
+afterAll(() => bench.close());
+
+describe('budgets', () => {
+  it('name the level that refuses, and nothing is spent', async () => {
+    const seen = bench.model.seen.length;
+    const ofRun = await bench.thinkAbout(thinkWork({ runSpendLimitNanoUsd: '1000' }));
+    expect(ofRun.error).toMatchObject({
+      code: 'budget_exceeded',
+      message: expect.stringContaining('The spend limit of the run'),
+    });
+    await bench.put(
+      budgetObject('tiny', { scope: { app: 'demo', agent: 'miser' }, limit: { amount: '0.000001', currency: 'USD' } }),
+    );
+    const ofBudget = await bench.thinkAbout(thinkWork({ agent: 'miser' }));
+    expect(ofBudget.error?.message).toContain('Budget "tiny" of app "demo" has 0.000001 USD left');
+    expect(bench.model.seen.length).toBe(seen);
+  });
+
+  it('lower the output limit to what fits', async () => {
+    bench.respond = answerWith('Short.', { prompt_tokens: 1, completion_tokens: 1 });
+    // Room for the input's upper bound and some, not for 1,000 output tokens.
+    const thought = await bench.thinkAbout(thinkWork({ runSpendLimitNanoUsd: '400000' }));
+    expect(thought.outcome).toBe('reply');
+    const limit = Number(bench.model.seen.at(-1)?.body['max_tokens']);
+    expect(limit).toBeGreaterThanOrEqual(64);
+    expect(limit).toBeLessThan(400);
+  });
+
+  it('hold against many calls at once: what is charged and held never passes the limit', async () => {
+    // 4 dollars a million out, 940 tokens at most: a call needs nearly 0.004 USD of the 0.010.
+    const price = { currency: 'USD', inputPerMillion: '0', outputPerMillion: '4.00' };
+    await bench.put(routeObject('racy', { baseUrl: bench.model.baseUrl, price }));
+    await bench.put(
+      budgetObject('race', {
+        scope: { app: 'demo', agent: 'racer' },
+        limit: { amount: '0.010', currency: 'USD' },
+        window: 'day',
+      }),
+    );
+    bench.respond = answerWith('Go.', { prompt_tokens: 10, completion_tokens: 1_000 });
+    const second = await bench.startGateway();
+    const works = Array.from({ length: 20 }, () =>
+      thinkWork({ agent: 'racer', route: 'racy', maxOutputTokens: 1_000 }),
+    );
+    const state = () => callHttp(bench.gateway.url, { path: '/v1/budgets/race/state', key: bench.appKey });
+    const over: unknown[] = [];
+    let isDone = false;
+    const watching = (async () => {
+      while (!isDone) {
+        const { body } = await state();
+        const { held, spent } = body as unknown as Record<string, { nanoUsd: string }>;
+        if (BigInt(held?.nanoUsd ?? 0) + BigInt(spent?.nanoUsd ?? 0) > 10_000_000n) over.push(body);
+      }
+    })();
+    const thoughts = await Promise.all(works.map((work) => bench.thinkAbout(work)));
+    isDone = true;
+    await watching;
+    await second.stop();
+    const answered = thoughts.filter(({ costNanoUsd }) => costNanoUsd === '4000000');
+    expect(answered).toHaveLength(2);
+    expect(over).toEqual([]);
+    const refusals = thoughts.filter(({ outcome }) => outcome === 'failed').map(({ error }) => error?.code);
+    expect(refusals).toEqual(Array.from({ length: 18 }, () => 'budget_exceeded'));
+    expect((await state()).body).toMatchObject({
+      limit: { nanoUsd: '10000000', amount: '0.01', currency: 'USD' },
+      held: { nanoUsd: '0' },
+    });
+  });
+});
