@@ -40,7 +40,7 @@ function failedThought(body) {
 
 export function thoughtDetails(record, body) {
   const { route } = body;
-  return details('Details', [
+  return details(record.slot, [
     ['Model', route ? `${route.model} (${route.provider}${route.region ? `, ${route.region}` : ''})` : null],
     ['Why this model', route?.routeReason],
     [
@@ -106,7 +106,7 @@ function observedCard(record, { observation, rawError, trust, attempt }) {
     );
   if (content.length === 0) content.push(element('p.quiet', {}, 'nothing'));
   content.push(
-    details('Details', [
+    details(record.slot, [
       ['Trust', trust === 'untrusted' ? 'may hold anybody’s words' : 'from the app’s own systems'],
       ['Error code', observation.errorCode],
       ['Raw error', rawError],
@@ -236,7 +236,7 @@ function card(kind, { title, aside, chip: chipNode }, content) {
   return element('section', { class: `card ${kind}` }, head, element('div.card-body', {}, content));
 }
 
-function details(label, pairs) {
+function details(slot, pairs) {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   const rows = shown.map(([name, value]) =>
     element(
@@ -250,7 +250,7 @@ function details(label, pairs) {
       ),
     ),
   );
-  return element('details', {}, element('summary', {}, label), element('dl.pairs', {}, rows));
+  return element('details', { 'data-slot': slot }, element('summary', {}, 'Details'), element('dl.pairs', {}, rows));
 }
 
 /** Shows a record at once, or behind a button when its body is too large to come with the run. */

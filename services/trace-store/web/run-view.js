@@ -80,11 +80,24 @@ function replaceChanged(list, { story, trace, shown }) {
     ]);
     if (shown.get(turn.m)?.signature === signature && list.children[at] === shown.get(turn.m).node) continue;
     const node = turnItem(turn);
-    if (list.children[at]) list.children[at].replaceWith(node);
+    if (list.children[at]) replaceKeepingOpen(list.children[at], node);
     else list.append(node);
     shown.set(turn.m, { signature, node });
   }
   while (list.children.length > turns.length) list.lastChild.remove();
+}
+
+/** Replaces a turn by its newer self; what the reader opened stays open, and the focus stays where it was. */
+function replaceKeepingOpen(old, node) {
+  const focused = old.contains(document.activeElement)
+    ? document.activeElement.closest('details')?.dataset.slot
+    : undefined;
+  const opened = new Set([...old.querySelectorAll('details[open]')].map(({ dataset }) => dataset.slot));
+  old.replaceWith(node);
+  for (const details of node.querySelectorAll('details')) {
+    details.open = opened.has(details.dataset.slot);
+    if (details.dataset.slot === focused) details.querySelector('summary').focus();
+  }
 }
 
 /** The last thought of a run that answered is the conclusion itself. */

@@ -8,6 +8,7 @@ import { readFactMessage } from '../record/fact-message.ts';
 import { schema } from '../schema.ts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { storeMessages, type ReadMessage } from './store-messages.ts';
+import { writeBatch } from './write-batch.ts';
 
 const servers = useTestServers();
 const startedAt = '2026-03-02T08:00:00.000Z';
@@ -75,7 +76,14 @@ test('two writers with the same 200 runs, in opposite orders, never block each o
   const other = connectDatabase({ url: servers.databaseUrl, applicationName: 'other', poolMax: 8 });
   const write = async (on: Database, all: ReadMessage[]) => {
     const batches = Array.from({ length: 34 }, (_, at) => all.filter((_message, index) => index % 34 === at));
-    await Promise.all(batches.map((batch) => storeMessages(on, batch)));
+    await Promise.all(
+      batches.map((batch) =>
+        writeBatch(
+          on,
+          batch.map(({ reading }) => reading),
+        ),
+      ),
+    );
   };
   await Promise.all([write(database, messages), write(other, messages.toReversed())]);
   await other.close();
@@ -83,6 +91,20 @@ test('two writers with the same 200 runs, in opposite orders, never block each o
     `select count(*) as runs, sum(records) as records, sum(counted_tokens) as tokens from traces.runs where app = 'crowd'`,
   );
   expect(runs).toEqual({ runs: '200', records: '3400', tokens: String(200 * 9_381) });
+});
+
+test('two writers that begin the same runs from opposite ends wait for each other, but never in a circle', async () => {
+  // Slow inserts make sure that they meet in the middle.
+  await database.query(
+    `create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.01); return new; end'`,
+  );
+  await database.query('create trigger slow before insert on traces.runs for each row execute function slow()');
+  const begin = Array.from({ length: 30 }, (_, number) => salesRun('ends', `ends ${number}`).slice(0, 1)).flat();
+  const readings = begin.map(({ reading }) => reading);
+  await Promise.all([writeBatch(database, readings), writeBatch(database, readings.toReversed())]);
+  await database.query('drop trigger slow on traces.runs');
+  const [count] = await database.query(`select count(*), sum(records) as records from traces.runs where app = 'ends'`);
+  expect(count).toEqual({ count: '30', records: '30' });
 });
 
 test('a row that Postgres refuses is set aside and all others are kept', async () => {
