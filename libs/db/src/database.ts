@@ -8,7 +8,7 @@ export type Queryable = {
 };
 
 export type Database = Queryable & {
-  /** Runs `body` in one transaction; rolled back when it throws. */
+  /** Runs `body` in one transaction; rolled back when it throws. A query that failed can't be caught and passed over. */
   transaction<T>(body: (client: Queryable) => Promise<T>): Promise<T>;
   isReachable(): Promise<boolean>;
   close(): Promise<void>;
@@ -34,6 +34,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
     max: options.poolMax ?? 10,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
+    keepAlive: true,
   });
   pool.on('error', () => {});
 
@@ -49,7 +50,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
       try {
         await client.query('begin').catch(rethrow);
         const result = await body({ query: (text, values) => run(client, text, values) });
-        await client.query('commit').catch(rethrow);
+        const { command } = await client.query('commit').catch(rethrow);
+        if (command !== 'COMMIT')
+          throw new TypeError('the transaction went on after a failed query and was rolled back');
         return result;
       } catch (error) {
         await client.query('rollback').catch((failure: Error) => (broken = failure));
@@ -71,11 +74,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   };
 }
 
-async function run<Row extends object>(
-  on: pg.Pool | pg.PoolClient,
-  text: string,
-  values?: unknown[],
-): Promise<Row[]> {
+async function run<Row extends object>(on: pg.Pool | pg.PoolClient, text: string, values?: unknown[]): Promise<Row[]> {
   const result = await on.query<Row>(text, values).catch(rethrow);
   return result.rows;
 }
