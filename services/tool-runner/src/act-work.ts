@@ -11,7 +11,7 @@ import {
   type WorkContext,
   type WorkQueue,
 } from '@pawl/bus';
-import { failedObservation, fingerprintJson, isJson, type ActWork } from '@pawl/contracts';
+import { failedObservation, fingerprintJson, isJson, type ActWork, type ObservationStatus } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import { attributes, callSpanId, recordSpan, runSpanId, type TraceContext } from '@pawl/telemetry';
 import type { CallMetrics } from './call-metrics.ts';
@@ -122,6 +122,8 @@ function refusedReport(options: ActWorkOptions, code: 'unknown_tool' | 'conflict
   };
 }
 
+const failedStatuses: readonly ObservationStatus[] = ['error', 'timeout', 'in_doubt'];
+
 type Recorded = { report: Report; trace: TraceContext; options: ActWorkOptions };
 
 /** One span per call: told by whoever's fact was written. */
@@ -144,6 +146,8 @@ function recordCall(work: ActWork, { report, trace, options }: Recorded): void {
       [attributes.app]: work.app,
       [attributes.observationStatus]: observation.status,
     },
-    ...(observation.errorCode ? { error: { type: observation.errorCode, message: observation.message ?? '' } } : {}),
+    ...(observation.errorCode && failedStatuses.includes(observation.status)
+      ? { error: { type: observation.errorCode, message: observation.message ?? '' } }
+      : {}),
   });
 }

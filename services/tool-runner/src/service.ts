@@ -1,6 +1,14 @@
 /** Composition root of the tool-runner: what it is made of, in the order in which it starts. */
 import { hostname } from 'node:os';
-import { connectBus, connectKeys, connectRegistry, createDefinitions, getResult, putResult } from '@pawl/bus';
+import {
+  connectBus,
+  connectKeys,
+  connectRegistry,
+  createDefinitions,
+  getResult,
+  putResult,
+  type Registry,
+} from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
 import { createActWorkPart } from './act-work.ts';
@@ -14,9 +22,10 @@ import { serveTryTool } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createHttpKind } from './kinds/http.ts';
-import { createTargets } from './kinds/http/targets.ts';
-import { rememberSecrets } from './kinds/secrets.ts';
+import { createTargets, type Targets } from './kinds/http/targets.ts';
+import { rememberSecrets, type SecretSource } from './kinds/secrets.ts';
 import { createSqlKind } from './kinds/sql.ts';
+import { loadSqlParser } from './kinds/sql/select-statement.ts';
 import { createSqlSources } from './kinds/sql/sql-sources.ts';
 import { createCallRunner } from './run-call.ts';
 import { schema } from './schema.ts';
@@ -44,18 +53,7 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   const { secrets, values: secretValues } = rememberSecrets(config.secretOf);
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
-  const resultBytesMax = config.PAWL_RESULT_BYTES_MAX;
-  const sources = createSqlSources({
-    find: (app, name) => registry.find('DataSource', app, name),
-    secrets,
-    targets,
-    connectionsMax: config.PAWL_SQL_CONNECTIONS_MAX,
-  });
-  const kinds = {
-    http: createHttpKind({ targets, secrets, resultBytesMax }),
-    sql: createSqlKind({ sources, resultBytesMax }),
-    builtin: createBuiltinKind({ results, now }),
-  };
+  const kinds = createKinds({ config, registry, results, secrets, targets, now });
 
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
@@ -75,7 +73,11 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
 
   const connections: Part = {
     name: 'connections',
-    start: () => waitForMigrations(database, { ...schema, log: (line) => log.warn(line) }),
+    async start() {
+      validator.warmUp();
+      await loadSqlParser();
+      await waitForMigrations(database, { ...schema, log: (line) => log.warn(line) });
+    },
     async stop() {
       await Promise.all(Object.values(kinds).map((kind) => kind.close()));
       keys.close();
@@ -96,4 +98,29 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
     now,
   });
   return { parts: [connections, createStopsPart(bus, stops), actWork, listening], url: () => listening.url() };
+}
+
+type KindParts = {
+  config: Config;
+  registry: Registry;
+  results: ResultStore;
+  secrets: SecretSource;
+  targets: Targets;
+  now: () => number;
+};
+
+/** One adapter for each kind of tool that can be executed. */
+function createKinds({ config, registry, results, secrets, targets, now }: KindParts) {
+  const resultBytesMax = config.PAWL_RESULT_BYTES_MAX;
+  const sources = createSqlSources({
+    find: (app, name) => registry.find('DataSource', app, name),
+    secrets,
+    targets,
+    connectionsMax: config.PAWL_SQL_CONNECTIONS_MAX,
+  });
+  return {
+    http: createHttpKind({ targets, secrets, resultBytesMax }),
+    sql: createSqlKind({ sources, resultBytesMax }),
+    builtin: createBuiltinKind({ results, now }),
+  };
 }

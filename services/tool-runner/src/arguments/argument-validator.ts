@@ -11,7 +11,7 @@ import { RE2JS } from 're2js';
 import { fingerprint } from '@pawl/contracts';
 import { describeErrors } from './argument-errors.ts';
 import { createBoundedRun, TimeUsedUpError, type BoundedRun } from './bounded-run.ts';
-import { checkSchemaBounds, type Dialect } from './schema-bounds.ts';
+import { checkSchemaBounds, dialects, type Dialect } from './schema-bounds.ts';
 
 const compileBudgetMs = 500;
 const validateBudgetMs = 100;
@@ -23,6 +23,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export type Verdict = { isValid: true } | { isValid: false; message: string };
 
 export type ArgumentValidator = {
+  /** Compiles the meta-schemas, which takes some 100 ms, so that no call has to wait for it. */
+  warmUp(): void;
   /** A sentence on why the schema can't be used, or undefined when it can. */
   schemaProblem(schema: JsonSchema): string | undefined;
   validate(schema: JsonSchema, args: { value: unknown; charCount: number }): Verdict;
@@ -60,6 +62,7 @@ export function createArgumentValidator({ schemasMax = 500 }: { schemasMax?: num
   };
 
   return {
+    warmUp: () => dialects.forEach((dialect) => metaOf(dialect, metaAjv)),
     schemaProblem: (schema) => {
       const compiled = compiledOf(schema);
       return 'problem' in compiled ? compiled.problem : undefined;
@@ -80,7 +83,7 @@ function validate(
   { value, charCount, schema, run }: Validation,
 ): Verdict {
   try {
-    const isValid = run(validateBudgetMs, () => compiled.first(value) as boolean);
+    const isValid = run(validateBudgetMs, () => compiled.first(value));
     if (isValid) return { isValid: true };
     const errors =
       (charCount <= allErrorsCharsMax && allErrors(compiled, schema, { value, run })) || compiled.first.errors;
@@ -117,10 +120,7 @@ type Compilation = { dialect: Dialect; run: BoundedRun; metaAjv: Map<Dialect, Aj
 
 function compile(schema: JsonSchema, { dialect, run, metaAjv }: Compilation): Compiled {
   try {
-    const meta = metaAjv.get(dialect) ?? newAjv(dialect, {});
-    metaAjv.set(dialect, meta);
-    // The first use compiles the meta-schema itself; that is our own text and not part of the budget.
-    meta.validateSchema({});
+    const meta = metaOf(dialect, metaAjv);
     const isSchema = run(compileBudgetMs, () => meta.validateSchema(schema) as boolean);
     if (!isSchema) return { problem: `It is no valid ${dialect} schema: ${describeErrors(meta.errors ?? [], schema)}` };
     const first = run(compileBudgetMs, () => newAjv(dialect, {}).compile(schema));
@@ -132,6 +132,16 @@ function compile(schema: JsonSchema, { dialect, run, metaAjv }: Compilation): Co
     if (error instanceof RangeError) return { problem: 'The schema refers to itself without end.' };
     return { problem: error instanceof Error ? error.message.slice(0, 500) : 'The schema could not be compiled.' };
   }
+}
+
+/** Validates schemas themselves. The meta-schema is our own text, so that compiling it is not part of any budget. */
+function metaOf(dialect: Dialect, metaAjv: Map<Dialect, Ajv>): Ajv {
+  const known = metaAjv.get(dialect);
+  if (known) return known;
+  const meta = newAjv(dialect, {});
+  void meta.validateSchema({});
+  metaAjv.set(dialect, meta);
+  return meta;
 }
 
 /** ajv-formats is a CommonJS module whose types name the plugin as its default. */
@@ -150,8 +160,8 @@ function newAjv(dialect: Dialect, options: Options): Ajv {
   };
   const ajv =
     dialect === '2020-12' ? new Ajv2020(settled) : dialect === '2019-09' ? new Ajv2019(settled) : new Ajv(settled);
-  addFormats(ajv as Ajv);
-  return ajv as Ajv;
+  addFormats(ajv);
+  return ajv;
 }
 
 /** Patterns in linear time. What RE2 can't do (look-around, back-references) makes the schema unusable, with a sentence. */

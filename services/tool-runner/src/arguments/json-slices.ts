@@ -3,15 +3,25 @@
  * Pure. Every function is one pass over the text; input has to be valid JSON unless said otherwise.
  */
 
+const codes = { space: 0x20, quote: 0x22, comma: 0x2c } as const;
+
+function isOpening(char: number): boolean {
+  return char === 0x7b || char === 0x5b;
+}
+
+function isClosing(char: number): boolean {
+  return char === 0x7d || char === 0x5d;
+}
+
 /** The deepest nesting of arrays and objects. Also for text that is not valid JSON. */
 export function maxDepthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const char = text[at];
-    if (char === '"') at = endOfString(text, at);
-    else if (char === '{' || char === '[') deepest = Math.max(deepest, (depth += 1));
-    else if (char === '}' || char === ']') depth -= 1;
+    const char = text.charCodeAt(at);
+    if (char === codes.quote) at = endOfString(text, at);
+    else if (isOpening(char)) deepest = Math.max(deepest, (depth += 1));
+    else if (isClosing(char)) depth -= 1;
   }
   return deepest;
 }
@@ -22,10 +32,10 @@ export function compactJson(text: string): string {
   const pieces: string[] = [];
   let start = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const char = text[at];
-    if (char === '"') at = endOfString(text, at);
-    else if (char === ' ' || char === '\n' || char === '\r' || char === '\t') {
-      pieces.push(text.slice(start, at));
+    const char = text.charCodeAt(at);
+    if (char === codes.quote) at = endOfString(text, at);
+    else if (char <= codes.space) {
+      if (at > start) pieces.push(text.slice(start, at));
       start = at + 1;
     }
   }
@@ -53,11 +63,11 @@ function partsOf(text: string): string[] {
   let depth = 0;
   let start = 1;
   for (let at = 1; at < text.length - 1; at += 1) {
-    const char = text[at];
-    if (char === '"') at = endOfString(text, at);
-    else if (char === '{' || char === '[') depth += 1;
-    else if (char === '}' || char === ']') depth -= 1;
-    else if (char === ',' && depth === 0) {
+    const char = text.charCodeAt(at);
+    if (char === codes.quote) at = endOfString(text, at);
+    else if (isOpening(char)) depth += 1;
+    else if (isClosing(char)) depth -= 1;
+    else if (char === codes.comma && depth === 0) {
       parts.push(text.slice(start, at));
       start = at + 1;
     }

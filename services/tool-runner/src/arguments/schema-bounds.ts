@@ -31,32 +31,36 @@ export function checkSchemaBounds(
   return problem === undefined ? { dialect } : { problem };
 }
 
-function boundsProblem(schema: unknown): string | undefined {
+type Measured = { chars: number; references: string[] };
+
+function boundsProblem(schema: Readonly<Record<string, unknown>>): string | undefined {
+  const measured: Measured = { chars: 0, references: [] };
   const pending: { value: unknown; depth: number }[] = [{ value: schema, depth: 1 }];
-  let references = 0;
-  let chars = 0;
   for (let next = pending.pop(); next; next = pending.pop()) {
     const { value, depth } = next;
     if (depth > schemaDepthMax) return `The schema is nested deeper than ${schemaDepthMax} levels.`;
-    if (typeof value !== 'object' || value === null) {
-      chars += typeof value === 'string' ? value.length + 2 : 4;
-    } else {
-      for (const [key, child] of Object.entries(value)) {
-        chars += key.length + 3;
-        if (isReference(key, child)) {
-          references += 1;
-          if (!child.startsWith('#')) {
-            const problem = outsideReference(child, schema);
-            if (problem) return problem;
-          }
-        }
-        pending.push({ value: child, depth: depth + 1 });
-      }
-    }
-    if (chars > schemaCharsMax) return `The schema is longer than ${schemaCharsMax} characters.`;
-    if (references > schemaReferencesMax) return `The schema has more than ${schemaReferencesMax} references.`;
+    if (measured.chars > schemaCharsMax) return `The schema is longer than ${schemaCharsMax} characters.`;
+    for (const child of measure(value, measured)) pending.push({ value: child, depth: depth + 1 });
   }
-  return undefined;
+  if (measured.chars > schemaCharsMax) return `The schema is longer than ${schemaCharsMax} characters.`;
+  if (measured.references.length > schemaReferencesMax)
+    return `The schema has more than ${schemaReferencesMax} references.`;
+  return measured.references
+    .map((reference) => outsideReference(reference, schema['$id']))
+    .find((problem) => problem !== undefined);
+}
+
+/** Adds what a value takes, and gives the values in it. */
+function measure(value: unknown, measured: Measured): unknown[] {
+  if (typeof value !== 'object' || value === null) {
+    measured.chars += typeof value === 'string' ? value.length + 2 : 4;
+    return [];
+  }
+  for (const [key, child] of Object.entries(value)) {
+    measured.chars += key.length + 3;
+    if (isReference(key, child)) measured.references.push(child);
+  }
+  return Object.values(value);
 }
 
 function isReference(key: string, value: unknown): value is string {
@@ -64,10 +68,9 @@ function isReference(key: string, value: unknown): value is string {
 }
 
 /** References by absolute URI are good only where they name the schema itself or a meta-schema; nothing is fetched. */
-function outsideReference(reference: string, root: unknown): string | undefined {
+function outsideReference(reference: string, rootId: unknown): string | undefined {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(reference)) return undefined;
   const [uri = ''] = reference.split('#');
-  const rootId = typeof root === 'object' && root !== null && '$id' in root ? root.$id : undefined;
   if (uri === rootId || dialectOfUri.has(uri)) return undefined;
   return `The schema refers to ${reference}; references to other documents are not followed.`;
 }

@@ -13,6 +13,12 @@ describe('visible text', () => {
     expect(visibleText(text)).toBe(text);
   });
 
+  test('a flood of them, as in a binary file, is replaced', () => {
+    expect(visibleText('\u0001'.repeat(20_000))).toBe('\ufffd'.repeat(20_000));
+    expect(visibleText('a\u{e0041}'.repeat(20_000))).toBe('a\ufffd\ufffd'.repeat(20_000));
+    expect(visibleJson(JSON.stringify('\u202e'.repeat(20_000)))).toBe(JSON.stringify('\ufffd'.repeat(20_000)));
+  });
+
   test('JSON keeps its value but shows the characters', () => {
     const json = JSON.stringify({ a: 'x\u202ey\u{e0041}' });
     const visible = visibleJson(json);

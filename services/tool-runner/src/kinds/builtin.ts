@@ -9,6 +9,8 @@ import type { Kind, KindCall } from './kind.ts';
 import { declaredParameters } from './sql.ts';
 
 type BuiltinName = NonNullable<Tool['spec']['builtin']>['name'];
+/** The orchestrator answers the others itself: they steer the loop. */
+type ExecutedName = Exclude<BuiltinName, 'ask_user' | 'direct_answer'>;
 
 const argumentsOf = {
   calculator: z.object({ expression: z.string().min(1) }),
@@ -18,12 +20,14 @@ const argumentsOf = {
     offset: z.int().nonnegative().nullish(),
     limit: z.int().positive().nullish(),
   }),
-} as const satisfies Record<BuiltinName, z.ZodType>;
+} as const satisfies Record<ExecutedName, z.ZodType>;
 
 const needed: Readonly<Record<BuiltinName, readonly string[]>> = {
   calculator: ['expression'],
   current_time: [],
   read_result: ['ref'],
+  ask_user: ['question'],
+  direct_answer: ['answer'],
 };
 
 export type BuiltinKindOptions = { results: ResultStore; now: () => number };
@@ -51,6 +55,9 @@ export function createBuiltinKind(options: BuiltinKindOptions): Kind {
               maxChars: call.maxChars,
             }),
           );
+        case 'ask_user':
+        case 'direct_answer':
+          return refusal('not_supported', 'This tool only has a meaning within a run.');
         case undefined:
           throw new TypeError('not a tool of kind builtin');
       }
@@ -59,7 +66,7 @@ export function createBuiltinKind(options: BuiltinKindOptions): Kind {
 }
 
 /** The tool's own schema was checked before; this holds what the built-in itself needs, whatever that schema says. */
-function withArguments<N extends BuiltinName>(
+function withArguments<N extends ExecutedName>(
   name: N,
   call: KindCall,
   body: (args: z.infer<(typeof argumentsOf)[N]>) => Outcome | Promise<Outcome>,

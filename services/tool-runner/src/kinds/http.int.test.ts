@@ -119,6 +119,7 @@ describeKind(
       toolOf({ http: { method: 'GET', url: 'http://10.0.0.1/' } }),
       toolOf({ http: { method: 'GET', url: 'file:///etc/passwd' } }),
       toolOf({ http: { method: 'GET', url: 'http://' } }),
+      toolOf({ http: { method: 'GET', url: base, headers: { Host: 'internal' } } }),
     ],
   }),
   ['exact', 'endless', 'unreachable', 'forbidden', 'withoutSecret', 'tooLarge'],
@@ -187,22 +188,16 @@ describe('answers', () => {
   });
 
   test.each([
-    [400, 'tool_failed', false, 'none'],
-    [403, 'tool_failed', false, 'none'],
-    [429, 'rate_limited', false, 'none'],
-    [418, 'tool_failed', false, 'none'],
-    [500, 'tool_failed', false, 'possible'],
-    [503, 'tool_failed', true, 'possible'],
-    [504, 'tool_failed', true, 'possible'],
-  ])('status %i is a failure with its own meaning', async (status, code, isTransient, effect) => {
+    [400, { code: 'tool_failed', isTransient: false, effect: 'none' }],
+    [403, { code: 'tool_failed', isTransient: false, effect: 'none' }],
+    [429, { code: 'rate_limited', isTransient: false, effect: 'none' }],
+    [418, { code: 'tool_failed', isTransient: false, effect: 'none' }],
+    [500, { code: 'tool_failed', isTransient: false, effect: 'possible' }],
+    [503, { code: 'tool_failed', isTransient: true, effect: 'possible' }],
+    [504, { code: 'tool_failed', isTransient: true, effect: 'possible' }],
+  ])('status %i is a failure with its own meaning', async (status, meaning) => {
     const outcome = await callKind(kind, { tool: get(`/status/${status}`), args: '{}' });
-    expect(outcome).toMatchObject({
-      kind: 'failure',
-      code,
-      isTransient,
-      effect,
-      message: expect.stringContaining(`HTTP ${status}`),
-    });
+    expect(outcome).toMatchObject({ kind: 'failure', ...meaning, message: expect.stringContaining(`HTTP ${status}`) });
     expect('data' in outcome).toBe(status < 500);
   });
 

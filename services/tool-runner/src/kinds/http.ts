@@ -125,6 +125,22 @@ function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
+/** Headers that belong to the connection, to the key of the effect or to the trace. */
+const managedHeaders = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'upgrade',
+  'expect',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'content-length',
+  'accept-encoding',
+  'idempotency-key',
+  'traceparent',
+]);
+
 function checkHttp(tool: Tool, targets: Targets): void {
   const { http, parameters } = tool.spec;
   if (!http) throw new TypeError('not a tool of kind http');
@@ -136,6 +152,9 @@ function checkHttp(tool: Tool, targets: Targets): void {
       `spec.http.url uses {${unknown.join('}, {')}}, which spec.parameters.properties doesn't declare`,
     );
   }
+  const managed = Object.keys(http.headers ?? {}).find((name) => managedHeaders.has(name.toLowerCase()));
+  if (managed !== undefined)
+    throw new RejectedError('invalid_request', `spec.http.headers: ${managed} is set by the runner itself`);
   // A placeholder in the host would let the model choose whom to talk to.
   const [, authority = ''] = /^[a-z]+:\/\/([^/?#]*)/i.exec(http.url) ?? [];
   if (authority.includes('{'))

@@ -66,10 +66,6 @@ export function dataOf(outcome: Outcome): string {
 }
 
 export function describeKind(name: string, fixture: () => KindFixture, cases: readonly (keyof KindFixture)[]): void {
-  const has = (wanted: keyof KindFixture) => (title: string, body: () => Promise<void>) => {
-    if (cases.includes(wanted)) test(title, body);
-  };
-
   describe(`kind ${name}`, () => {
     test('gives its result as compact JSON', async () => {
       const { kind, working } = fixture();
@@ -85,13 +81,13 @@ export function describeKind(name: string, fixture: () => KindFixture, cases: re
       expect(refused.length).toBeGreaterThan(0);
     });
 
-    has('exact')('carries numbers beyond 2^53 digit for digit, there and back', async () => {
+    testOf(cases, 'exact')('carries numbers beyond 2^53 digit for digit, there and back', async () => {
       const { kind, exact } = fixture();
       const data = dataOf(await callKind(kind, exact as Call));
       expect(data).toMatch(/:9007199254740993\b/);
     });
 
-    has('endless')('lets go of its peer when the call is broken off', async () => {
+    testOf(cases, 'endless')('lets go of its peer when the call is broken off', async () => {
       const { kind, endless } = fixture();
       if (!endless) throw new Error('no peer');
       const controller = new AbortController();
@@ -102,13 +98,13 @@ export function describeKind(name: string, fixture: () => KindFixture, cases: re
       await until(endless.isReleased);
     });
 
-    has('unreachable')('says that a peer is not there, and that nothing happened', async () => {
+    testOf(cases, 'unreachable')('says that a peer is not there, and that nothing happened', async () => {
       const { kind, unreachable } = fixture();
       const outcome = await callKind(kind, unreachable as Call);
       expect(outcome).toMatchObject({ kind: 'failure', code: 'tool_unreachable', isTransient: true, effect: 'none' });
     });
 
-    has('forbidden')('refuses addresses that tools may not reach', async () => {
+    testOf(cases, 'forbidden')('refuses addresses that tools may not reach', async () => {
       const { kind, forbidden } = fixture();
       const outcome = await callKind(kind, forbidden as Call);
       expect(outcome).toMatchObject({
@@ -119,18 +115,23 @@ export function describeKind(name: string, fixture: () => KindFixture, cases: re
       });
     });
 
-    has('withoutSecret')('names a secret that is not set', async () => {
+    testOf(cases, 'withoutSecret')('names a secret that is not set', async () => {
       const { kind, withoutSecret } = fixture();
       const outcome = await callKind(kind, withoutSecret as Call);
       expect(outcome).toMatchObject({ kind: 'failure', code: 'secret_missing', effect: 'none' });
     });
 
-    has('tooLarge')('stops at its cap', async () => {
+    testOf(cases, 'tooLarge')('stops at its cap', async () => {
       const { kind, tooLarge } = fixture();
       const outcome = await callKind(kind, tooLarge as Call);
       expect(outcome).toMatchObject({ kind: 'failure', code: 'tool_result_too_large' });
     });
   });
+}
+
+/** Vitest's `test` for a case that the fixture has, and nothing for one that it hasn't. */
+function testOf(cases: readonly (keyof KindFixture)[], wanted: keyof KindFixture): typeof test | (() => void) {
+  return cases.includes(wanted) ? test : () => {};
 }
 
 async function until(check: () => Promise<boolean>): Promise<void> {

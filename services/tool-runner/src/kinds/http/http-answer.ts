@@ -1,9 +1,9 @@
 /** What an HTTP answer means for the call. Pure; the sentences are data. */
-import { convert } from 'html-to-text';
 import type { ErrorCode } from '@pawl/contracts';
-import { compactJson } from '../../arguments/json-slices.ts';
+import { compactJson, maxDepthOf } from '../../arguments/json-slices.ts';
 import type { Failure, Outcome } from '../../call/outcome.ts';
 import { textData } from '../../call/visible-text.ts';
+import { textOfHtml } from './html-text.ts';
 import sentences from './http-statuses.json' with { type: 'json' };
 
 export type HttpAnswer = {
@@ -16,7 +16,8 @@ export type HttpAnswer = {
 const sentenceOf: Readonly<Record<string, { message: string; suggestion: string } | undefined>> = sentences;
 const transientStatuses = new Set([408, 502, 503, 504]);
 const errorDataCharsMax = 4_000;
-const htmlCharsMax = 1_000_000;
+/** Deeper JSON is shown as a text: readers further on may not take it. */
+const jsonDepthMax = 500;
 
 /** The outcome of a final answer (no redirect). */
 export function outcomeOfAnswer(answer: HttpAnswer): Outcome {
@@ -71,25 +72,13 @@ function dataOf(answer: HttpAnswer, type: string): string {
 }
 
 function jsonOf(text: string): string | undefined {
+  if (maxDepthOf(text) > jsonDepthMax) return undefined;
   try {
     JSON.parse(text);
     return compactJson(text.trim());
   } catch {
     return undefined;
   }
-}
-
-function textOfHtml(html: string): string {
-  return convert(html.slice(0, htmlCharsMax), {
-    wordwrap: false,
-    limits: { maxInputLength: htmlCharsMax, maxDepth: 100 },
-    selectors: [
-      { selector: 'img', format: 'skip' },
-      { selector: 'script', format: 'skip' },
-      { selector: 'style', format: 'skip' },
-      { selector: 'a', options: { ignoreHref: true } },
-    ],
-  });
 }
 
 function decode({ body, contentType }: HttpAnswer): string {

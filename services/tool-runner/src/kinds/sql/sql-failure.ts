@@ -18,9 +18,9 @@ export function sqlFailure(error: unknown): Failure | undefined {
   return {
     kind: 'failure',
     code: state === '57014' ? 'tool_timeout' : 'tool_failed',
-    message: `${known?.message ?? 'The database could not run the query.'}${named(error as PostgresError)} (SQLSTATE ${state})`,
+    message: `${known?.message ?? 'The database could not run the query.'}${named(error)} (SQLSTATE ${state})`,
     suggestion: known?.suggestion ?? 'Check the query, or use another tool.',
-    rawError: rawText(error as PostgresError),
+    rawError: rawText(error),
     isTransient: state.startsWith('40') || state === '55P03',
     effect: 'none',
   };
