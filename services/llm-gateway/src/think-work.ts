@@ -97,10 +97,22 @@ async function thinkSafely(
   } catch (error) {
     if (error instanceof UnavailableError || error instanceof RejectedError) throw error;
     options.log.error({ err: error, runId: work.runId, m: work.m }, 'the gateway met a mistake of its own');
-    const denial = {
-      code: 'internal_error' as const,
-      message: 'The gateway met a mistake of its own; its log has the details.',
-    };
-    return deniedThought(work, denial, { startedAtMs, endedAtMs: Date.now() });
+    return await settleMistake(options, deniedThought(work, ownMistake, { startedAtMs, endedAtMs: Date.now() }));
   }
+}
+
+const ownMistake = {
+  code: 'internal_error',
+  message: 'The gateway met a mistake of its own; its log has the details.',
+} as const;
+
+/** Keeps the failed thought and gives a hold back, where that still works; a hold that stays lapses with this process. */
+async function settleMistake({ store, log }: ThinkWorkOptions, thought: Thought): Promise<Thought> {
+  const settlement = { call: thought, levels: [], taken: [], entry: undefined, thought: JSON.stringify(thought) };
+  await store
+    .charge(settlement)
+    .catch((error: unknown) =>
+      log.error({ err: error, runId: thought.runId, m: thought.m }, 'a mistake could not be settled'),
+    );
+  return thought;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useTestServers } from '@pawl/testkit';
+import { connectRegistry } from '@pawl/bus';
+import { eventually, useTestServers } from '@pawl/testkit';
 import { budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
 import { openModelBench, type ModelBench } from '../testing/model-bench.ts';
 import { answerWith } from '../testing/model-server.ts';
@@ -77,5 +78,21 @@ describe('budgets', () => {
       limit: { nanoUsd: '10000000', amount: '0.01', currency: 'USD' },
       held: { nanoUsd: '0' },
     });
+  });
+
+  it('that could never be declared over HTTP fail the run, and no money moves', async () => {
+    const registry = await connectRegistry(bench.bus);
+    const limit = { amount: '1.00', currency: 'EUR' };
+    await registry.put(budgetObject('foreign', { scope: { app: 'demo', agent: 'traveller' }, limit }));
+    registry.close();
+    await eventually(
+      async () =>
+        (await callHttp(bench.gateway.url, { path: '/v1/budgets/foreign', key: bench.appKey })).status === 200,
+    );
+    const seen = bench.model.seen.length;
+    const work = thinkWork({ agent: 'traveller' });
+    expect((await bench.thinkAbout(work)).error?.code).toBe('internal_error');
+    expect(bench.model.seen.length).toBe(seen);
+    expect(await bench.ledgerOf(work.runId)).toEqual([]);
   });
 });
