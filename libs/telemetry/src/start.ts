@@ -5,11 +5,13 @@
 import { idGenerator } from './id-generator.ts';
 
 /** What was started; `shutdown` flushes and never throws. */
+const shutdownWithinMs = 5_000;
+
 export type Telemetry = { shutdown(): Promise<void> };
 
 /**
  * Exports spans over OTLP/HTTP to `endpoint` (a collector's root URL, such as `http://localhost:4318`).
- * `shutdown` flushes what is left; it never throws, since a dead collector must not fail a service.
+ * `shutdown` flushes what is left within 5 s; it never throws, since a dead collector must not fail a service.
  */
 export async function startTelemetry(options: {
   serviceName: string;
@@ -35,5 +37,6 @@ export async function startTelemetry(options: {
     ],
   });
   sdk.start();
-  return { shutdown: () => sdk.shutdown().catch(() => {}) };
+  const tooLate = () => new Promise<void>((resolve) => void setTimeout(resolve, shutdownWithinMs).unref());
+  return { shutdown: () => Promise.race([sdk.shutdown().catch(() => {}), tooLate()]) };
 }

@@ -20,9 +20,10 @@ export function newSpanId(): string {
 
 /** Reads a `traceparent` header; undefined when there is none or it is malformed. */
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
-  const match = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/.exec(text ?? '');
-  const [, traceId, spanId, flags] = match ?? [];
-  if (!traceId || !spanId || !flags || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text ?? '');
+  const [, version, traceId, spanId, flags, rest] = match ?? [];
+  if (!version || !traceId || !spanId || !flags || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
