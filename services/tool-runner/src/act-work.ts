@@ -11,10 +11,11 @@ import {
   type WorkContext,
   type WorkQueue,
 } from '@pawl/bus';
-import { failedObservation, fingerprintJson, isJson, type ActWork, type ObservationStatus } from '@pawl/contracts';
+import { failedObservation, fingerprintJson, isJson, type ActWork } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
-import { attributes, callSpanId, recordSpan, runSpanId, type TraceContext } from '@pawl/telemetry';
+import { callSpanId, runSpanId, type TraceContext } from '@pawl/telemetry';
 import type { CallMetrics } from './call-metrics.ts';
+import { recordCallSpan } from './call-span.ts';
 import type { Report } from './effects/report.ts';
 import type { CallRunner } from './run-call.ts';
 
@@ -81,7 +82,10 @@ export function createActWorkHandler(options: ActWorkOptions): (work: ActWork, c
       ...report,
     } as const;
     const { outcome } = await publishFact(options.bus, fact, trace);
-    if (outcome === 'written') recordCall(work, { report, trace, options });
+    // One span per call: told by whoever's fact was written.
+    if (outcome !== 'written') return;
+    options.metrics.observe({ status: report.observation.status, durationMs: report.durationMs });
+    recordCallSpan({ app, tool, run: { runId, callId }, report, trace, parentSpanId: runSpanId(runId) });
   };
 }
 
@@ -120,34 +124,4 @@ function refusedReport(options: ActWorkOptions, code: 'unknown_tool' | 'conflict
     startedAt: new Date(options.now()).toISOString(),
     durationMs: 0,
   };
-}
-
-const failedStatuses: readonly ObservationStatus[] = ['error', 'timeout', 'in_doubt'];
-
-type Recorded = { report: Report; trace: TraceContext; options: ActWorkOptions };
-
-/** One span per call: told by whoever's fact was written. */
-function recordCall(work: ActWork, { report, trace, options }: Recorded): void {
-  const { observation, startedAt, durationMs } = report;
-  const startedAtMs = Date.parse(startedAt);
-  options.metrics.observe({ status: observation.status, durationMs });
-  recordSpan({
-    name: `execute_tool ${work.tool}`,
-    kind: 'internal',
-    trace: { ...trace, parentSpanId: runSpanId(work.runId) },
-    startedAtMs,
-    endedAtMs: startedAtMs + durationMs,
-    attributes: {
-      [attributes.operationName]: 'execute_tool',
-      [attributes.toolName]: work.tool,
-      [attributes.toolCallId]: work.callId,
-      [attributes.toolType]: 'function',
-      [attributes.runId]: work.runId,
-      [attributes.app]: work.app,
-      [attributes.observationStatus]: observation.status,
-    },
-    ...(observation.errorCode && failedStatuses.includes(observation.status)
-      ? { error: { type: observation.errorCode, message: observation.message ?? '' } }
-      : {}),
-  });
 }

@@ -14,7 +14,7 @@ const configSchema = z.object({
     .transform((text) => text.split(',').map((pool) => pool.trim()))
     .pipe(z.array(objectNameSchema).min(1)),
   /** Calls under way at once. */
-  PAWL_CALLS_MAX: integerVariable({ min: 1, max: 10_000 }).default(64),
+  PAWL_CALLS_MAX: integerVariable({ min: 1, max: 10_000 }).default(256),
   /** Connections to one data source at the most. */
   PAWL_SQL_CONNECTIONS_MAX: integerVariable({ min: 1, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */

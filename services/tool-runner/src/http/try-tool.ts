@@ -7,6 +7,7 @@ import type { Registry } from '@pawl/bus';
 import { RejectedError, renderObservation } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
 import { newSpanId, newTraceContext, parseTraceparent } from '@pawl/telemetry';
+import { recordCallSpan } from '../call-span.ts';
 import { compactJson, maxDepthOf, sliceJson } from '../arguments/json-slices.ts';
 import type { CallRunner } from '../run-call.ts';
 
@@ -35,6 +36,7 @@ export function serveTryTool(http: Http, options: TryToolOptions): void {
       const tryId = request.headers['idempotency-key'];
       const traceparent = request.headers['traceparent'];
       const parent = parseTraceparent(typeof traceparent === 'string' ? traceparent : undefined) ?? newTraceContext();
+      const trace = { ...parent, spanId: newSpanId() };
       const report = await options.runCall({
         app: caller.app,
         tool: found.object,
@@ -43,8 +45,9 @@ export function serveTryTool(http: Http, options: TryToolOptions): void {
         deadlineAtMs: options.now() + longestCallMs,
         position: undefined,
         ...(typeof tryId === 'string' && tryId !== '' ? { tryId } : {}),
-        trace: { ...parent, spanId: newSpanId() },
+        trace,
       });
+      recordCallSpan({ app: caller.app, tool: name, run: undefined, report, trace, parentSpanId: parent.spanId });
       return reply
         .type('application/json')
         .send(renderObservation(report.observation, { tool: name, trust: report.trust }));

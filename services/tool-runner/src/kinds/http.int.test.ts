@@ -44,6 +44,10 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
     response
       .writeHead(Number(url.searchParams.get('status') ?? 302), { location: url.searchParams.get('to') ?? '/' })
       .end();
+  } else if (url.pathname === '/short') {
+    response.writeHead(200, { ...headers, 'content-length': '100' }).write('{"a":', () => request.socket.destroy());
+  } else if (url.pathname === '/garbled') {
+    response.writeHead(200, { ...headers, 'content-encoding': url.searchParams.get('as') ?? '' }).end('not compressed');
   } else if (url.pathname === '/reset') {
     request.socket.destroy();
   } else if (url.pathname === '/html') {
@@ -208,13 +212,13 @@ describe('answers', () => {
     });
   });
 
-  test('a connection that breaks off leaves open what happened', async () => {
-    expect(await callKind(kind, { tool: get('/reset'), args: '{}' })).toMatchObject({
-      code: 'tool_failed',
-      effect: 'possible',
-      isTransient: true,
-    });
-  });
+  test.each(['/reset', '/short', '/garbled?as=gzip', '/garbled?as=br', '/garbled?as=deflate'])(
+    'an answer that breaks off leaves open what happened: %s',
+    async (path) => {
+      const outcome = await callKind(kind, { tool: get(path), args: '{}' });
+      expect(outcome).toMatchObject({ code: 'tool_failed', effect: 'possible', isTransient: true });
+    },
+  );
 
   test('what was compressed counts by its real size', async () => {
     expect(await callKind(kind, { tool: get('/bomb'), args: '{}' })).toMatchObject({ code: 'tool_result_too_large' });

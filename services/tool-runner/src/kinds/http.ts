@@ -74,7 +74,8 @@ function declaredHeaders(
 /** Connecting failed before anything was sent: refused, no such host, no route, no TLS. */
 const connectCodes =
   /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
-const socketCodes = /^(ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED|HPE_)/;
+/** Everything after that: sockets, HTTP that can't be parsed, bodies that end early or can't be decompressed. */
+const socketCodes = /^(ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_|HPE_|Z_|ERR_STREAM|ERR_BROTLI|ERR__ERROR)/;
 
 function failureOf(error: unknown, { url }: HttpRequest): Outcome {
   if (error instanceof BrokenOffError) throw error;
@@ -96,7 +97,7 @@ function failureOf(error: unknown, { url }: HttpRequest): Outcome {
     return { ...broken('tool_unreachable', `The tool at ${url.host} could not be reached.`, error), effect: 'none' };
   }
   if (socketCodes.test(code))
-    return broken('tool_failed', 'The connection to the tool broke off before its answer.', error);
+    return broken('tool_failed', 'The answer of the tool broke off or could not be read.', error);
   throw error;
 }
 

@@ -21,12 +21,15 @@ import { schema } from '../schema.ts';
 import { createToolRunner } from '../service.ts';
 import { startToolPeer, type ToolPeer } from './tool-peer.ts';
 
-export type RunnerBench = {
+export type RunnerBench = WorkBench & {
+  /** Of the runner's HTTP server. */
+  url: string;
+};
+
+export type WorkBench = {
   bus: Bus;
   database: Database;
   peer: ToolPeer;
-  /** Of the runner's HTTP server. */
-  url: string;
   /** A key of app `demo`. */
   appKey: string;
   /** Part of a spec: an HTTP tool of the peer. */
@@ -54,16 +57,28 @@ export function toolOf(name: string, spec: Record<string, unknown>): Tool {
 
 /** Starts the runner; `close` ends it with all that was started for it. */
 export async function openRunnerBench(servers: TestServers): Promise<RunnerBench> {
+  const bench = await openWorkBench(servers);
+  const runner = await createToolRunner(loadConfig(environmentOf(servers)), createLog('tool-runner', 'silent'));
+  await startParts(runner.parts);
+  return {
+    ...bench,
+    url: runner.url(),
+    async close() {
+      await bench.peer.stop();
+      await stopParts(runner.parts);
+      await bench.close();
+    },
+  };
+}
+
+/** The same without a runner: for tests that start their own. */
+export async function openWorkBench(servers: TestServers): Promise<WorkBench> {
   await migrate({ url: servers.databaseUrl, ...schema });
   const bus = await connectBus({ url: servers.natsUrl, name: 'test', partitions: 2 });
   const database = connectDatabase({ url: servers.databaseUrl, applicationName: 'test' });
   const definitions = createDefinitions(bus);
   const appKey = await addKey(bus);
   const peer = await startToolPeer();
-  const log = createLog('tool-runner', 'silent');
-  const runner = await createToolRunner(loadConfig(environmentOf(servers)), log);
-  await startParts(runner.parts);
-
   const workFor = async (tool: Tool, more: Partial<ActWork> = {}): Promise<ActWork> => ({
     ...workOf(tool, more.args ?? '{}'),
     definition: await definitions.put(definitionOf(tool)),
@@ -75,7 +90,6 @@ export async function openRunnerBench(servers: TestServers): Promise<RunnerBench
     bus,
     database,
     peer,
-    url: runner.url(),
     appKey,
     http: (path, method = 'GET') => ({ http: { method, url: `${peer.url}${path}` } }),
     workFor,
@@ -92,7 +106,6 @@ export async function openRunnerBench(servers: TestServers): Promise<RunnerBench
     },
     async close() {
       await peer.stop();
-      await stopParts(runner.parts);
       await database.close();
       await bus.close();
     },
@@ -106,7 +119,8 @@ async function addKey(bus: Bus): Promise<string> {
   return 'key-of-demo';
 }
 
-function environmentOf(servers: TestServers): Record<string, string> {
+/** What a runner of a test reads as its environment. */
+export function environmentOf(servers: TestServers): Record<string, string> {
   return {
     PAWL_NATS_URL: servers.natsUrl,
     PAWL_DATABASE_URL: servers.databaseUrl,

@@ -50,6 +50,7 @@ export async function startToolPeer(): Promise<ToolPeer> {
       hungUp = 0;
     },
     async stop() {
+      if (!server.listening) return;
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
