@@ -22,7 +22,8 @@ function recordFrom(message: FactMessage): TraceRecord {
   return recordOf(reading.fact);
 }
 
-const paused: Fact = { v: 1, kind: 'paused', app: 'demo', runId, at: startedAt, k: 0, stopReason: 'waiting_approval' };
+const ended = facts.at(-1) as Extract<Fact, { kind: 'ended' }>;
+const paused = { ...ended, kind: 'paused', at: startedAt, k: 0, stopReason: 'waiting_approval' } as Fact;
 const records = [...facts, paused].map((fact, at) => recordFrom(messageOf(fact, JSON.stringify(fact), at + 1)));
 
 describe('the roll-up of a run', () => {
@@ -73,7 +74,7 @@ describe('the roll-up of a run', () => {
     const pausedState = contributionOf(recordFrom(messageOf(paused)));
     expect(statusOf(pausedState)).toBe('waiting');
     const { deadlineAt, limits } = facts[0] as Extract<Fact, { kind: 'started' }>;
-    const resumed: Fact = { v: 1, kind: 'resumed', app: 'demo', runId, at: startedAt, k: 0, limits, deadlineAt };
+    const resumed = { ...paused, kind: 'resumed', limits, deadlineAt, by: 'lin.wei' } as Fact;
     const resumedState = contributionOf(recordFrom(messageOf(resumed)));
     expect(statusOf(mergeRollUps(resumedState, pausedState))).toBe('running');
     expect(statusOf(mergeRollUps(pausedState, contributionOf(recordFrom(messageOf(facts.at(-1) as Fact)))))).toBe(

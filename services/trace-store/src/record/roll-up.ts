@@ -67,7 +67,7 @@ export function rollUp(records: Iterable<TraceRecord>): RollUp | undefined {
 
 /** What one record adds. */
 export function contributionOf(record: TraceRecord): RollUp {
-  const isStep = record.kind === 'thought' && record.status === 'reply' && stepPurposes.has(record.purpose ?? '');
+  const isStep = record.kind === 'thought' && record.status === 'reply' && record.purpose === 'think';
   return {
     start: record.kind === 'started' ? startOf(record) : null,
     end: record.kind === 'ended' ? endOf(record) : null,
@@ -82,8 +82,6 @@ export function contributionOf(record: TraceRecord): RollUp {
     costNanoUsd: BigInt(record.costNanoUsd ?? 0),
   };
 }
-
-const stepPurposes: ReadonlySet<string> = new Set(['think', 'plan']);
 
 /** Both together. The records behind them must be distinct. */
 export function mergeRollUps(left: RollUp | undefined, right: RollUp): RollUp {
@@ -125,10 +123,10 @@ function smaller(left: string | null, right: string | null): string | null {
   return left < right ? left : right;
 }
 
-/** Calls that went to a tool; the others were answered by the orchestrator itself. */
+/** Calls that were made; the others were answered by the orchestrator itself. */
 function callsSentOf(record: TraceRecord): number {
   const { calls } = actedSchema.parse(JSON.parse(record.body));
-  return calls.filter(({ admission }) => admission === 'run').length;
+  return calls.filter(({ admission }) => admission !== 'answered').length;
 }
 
 function startOf(record: TraceRecord): RunStart {

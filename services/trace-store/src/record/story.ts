@@ -57,7 +57,7 @@ function comparePlaces(left: Place, right: Place): number {
 }
 
 /**
- * The step of each thought by its m, counted from 1 where no `acted` says it: a thought or plan opens the next step,
+ * The step of each thought by its m, counted from 1 where no `acted` says it: a thought (think) opens the next step,
  * every other purpose belongs to the step before it.
  */
 export function stepsByThought(records: readonly StoryRecord[]): Map<number, number> {
@@ -69,7 +69,7 @@ export function stepsByThought(records: readonly StoryRecord[]): Map<number, num
   const steps = new Map(acted);
   let step = 0;
   for (const { m, purpose } of thoughts) {
-    const opens = purpose === 'think' || purpose === 'plan';
+    const opens = purpose === 'think';
     step = acted.get(m ?? 0) ?? (opens ? step + 1 : step);
     steps.set(m ?? 0, step);
   }
