@@ -2,7 +2,7 @@
  * The HTTP server that every service has: zod on every route, problem documents, health, metrics, OpenAPI.
  * Liveness asks nothing but the process; readiness asks the given checks and says 503 while the service drains.
  */
-import fastify, { type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify';
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify';
 import swagger from '@fastify/swagger';
 import {
   jsonSchemaTransform,
@@ -13,6 +13,7 @@ import {
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { collectDefaultMetrics, Registry as MetricsRegistry } from 'prom-client';
 import { problem } from '@pawl/contracts';
+import { takeJsonBodies } from './json-body.ts';
 import type { Log } from './log.ts';
 import { createErrorHandler, sendProblem } from './problems.ts';
 import type { Part } from './run-service.ts';
@@ -31,6 +32,8 @@ export type HttpOptions = {
   log: Log;
   /** Bytes of a request's body at the most. Default 1 MiB. */
   bodyLimitBytes?: number;
+  /** How long requests under way may go on once the listening stops; then their connections are cut. Default 10 s. */
+  closeWithinMs?: number;
   /** What has to be there for the service to work, by name. */
   checks: Record<string, () => boolean | Promise<boolean>>;
 };
@@ -45,16 +48,19 @@ export type HttpServer = {
 
 /** Makes the server; routes are added to `http` before it listens. */
 export async function createHttp(options: HttpOptions): Promise<HttpServer> {
+  const answerError = createErrorHandler(options.log);
   const http: Http = fastify({
     bodyLimit: options.bodyLimitBytes ?? 1_048_576,
     loggerInstance: options.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
   http.setValidatorCompiler(validatorCompiler);
   http.setSerializerCompiler(serializerCompiler);
-  http.setErrorHandler(createErrorHandler(options.log));
+  http.setErrorHandler(answerError);
+  takeJsonBodies(http);
   http.setNotFoundHandler((request, reply) =>
     sendProblem(reply, problem('not_found', `there is no ${request.method} ${request.url.split('?')[0]}`)),
   );
@@ -70,7 +76,9 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
   http.get('/healthz/ready', { schema: { hide: true } }, async (_request, reply) => {
     const checks = await runChecks(options.checks);
     const isReady = !isDraining && Object.values(checks).every(Boolean);
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : isDraining ? 'draining' : 'waiting', checks });
+    return reply
+      .code(isReady ? 200 : 503)
+      .send({ status: isReady ? 'ok' : isDraining ? 'draining' : 'waiting', checks });
   });
   http.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
@@ -87,7 +95,10 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
         options.log.info({ port: portOf(http) }, 'listening');
       },
       drain: () => void (isDraining = true),
-      stop: () => http.close(),
+      async stop() {
+        const cutOff = setTimeout(() => http.server.closeAllConnections(), options.closeWithinMs ?? 10_000);
+        await http.close().finally(() => clearTimeout(cutOff));
+      },
       url: () => `http://127.0.0.1:${portOf(http)}`,
     }),
   };

@@ -15,10 +15,19 @@ export function createErrorHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const document = problemOf(error);
     if (document.status >= 500) {
-      log.error({ err: error, method: request.method, route: request.routeOptions.url, code: document.code });
+      log.error(
+        { err: describeFailure(error), method: request.method, route: request.routeOptions?.url, code: document.code },
+        'a request failed',
+      );
     }
     return sendProblem(reply, document);
   };
+}
+
+/** Without what libraries hang on their errors (rows, validation input, headers): bodies never go into the log. */
+function describeFailure(error: Error): object {
+  const cause = error.cause instanceof Error ? { cause: error.cause.message } : {};
+  return { type: error.name, message: error.message, stack: error.stack, ...cause };
 }
 
 function problemOf(error: FastifyError | Error): Problem {
@@ -34,8 +43,10 @@ function problemOf(error: FastifyError | Error): Problem {
     return problem('unsupported_media_type', 'send the body as application/json');
   }
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return problem('invalid_json', 'the body is empty; JSON was expected');
-  if (error instanceof SyntaxError || status === 400) return problem('invalid_json', error.message);
+  if (code === 'FST_ERR_BAD_URL') return problem('invalid_request', 'the path is not valid percent-encoding');
+  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') return problem('invalid_request', error.message);
   if (status === 404) return problem('not_found', error.message);
+  if (status !== undefined && status >= 400 && status < 500) return problem('invalid_request', error.message);
   return problem('internal_error', 'the service met a mistake of its own; the log has the details');
 }
 

@@ -15,12 +15,18 @@ export type Part = {
 /** Starts the parts in order; what had started is stopped again when one fails. */
 export async function startParts(parts: Part[]): Promise<void> {
   const started: Part[] = [];
-  for (const part of parts) {
+  await startInto(started, { parts, isStopping: () => false });
+}
+
+/** Starts into `started`, so that who stops in the middle knows what there is to stop. */
+async function startInto(started: Part[], options: { parts: Part[]; isStopping(): boolean }): Promise<void> {
+  for (const part of options.parts) {
+    if (options.isStopping()) return;
     try {
       await part.start();
       started.push(part);
     } catch (error) {
-      await stopParts(started);
+      await stopParts(started.splice(0)).catch(() => undefined);
       throw error;
     }
   }
@@ -30,7 +36,9 @@ export async function startParts(parts: Part[]): Promise<void> {
 export async function stopParts(parts: Part[]): Promise<void> {
   const failures: unknown[] = [];
   for (const part of parts.toReversed()) {
-    await part.stop().catch((error: unknown) => failures.push(error));
+    await Promise.resolve()
+      .then(() => part.stop())
+      .catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0) throw failures[0];
 }
@@ -42,10 +50,14 @@ export type ServiceOptions = {
   drainMs?: number;
 };
 
-/** Runs a service until it is told to stop, then ends the process: 0 after a clean stop, 1 after a failure. */
+/**
+ * Runs a service until it is told to stop, then ends the process: 0 after a clean stop, 1 after a failure. Told to stop while
+ * it starts, it stops what has started and doesn't wait for a start that hangs.
+ */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { log, parts } = options;
   const stopped = Promise.withResolvers<string>();
+  const started: Part[] = [];
   let signals = 0;
   const onSignal = (signal: NodeJS.Signals) => {
     signals += 1;
@@ -55,13 +67,13 @@ export async function runService(options: ServiceOptions): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   try {
-    await Promise.race([startParts(parts), stopped.promise]);
-    log.info('started');
+    await Promise.race([startInto(started, { parts, isStopping: () => signals > 0 }), stopped.promise]);
+    if (signals === 0) log.info('started');
     const signal = await stopped.promise;
     log.info({ signal }, 'stopping');
-    for (const part of parts) part.drain?.();
+    for (const part of started) part.drain?.();
     if (options.drainMs) await new Promise((resolve) => setTimeout(resolve, options.drainMs));
-    await stopParts(parts);
+    await stopParts(started);
     log.info('stopped');
     process.exit(0);
   } catch (error) {

@@ -38,7 +38,10 @@ function serveKind(http: Http, kind: RegistryKind, options: RegistryRoutes): voi
   const path = `/v1/${registryPaths[kind]}`;
   const appOf = (request: FastifyRequest<{ Querystring: { app?: string | undefined } }>): string => {
     const caller = authorizer.authorize(request, 'registry');
-    if (caller.kind === 'app') return caller.app;
+    if (caller.kind === 'app') {
+      if (request.query.app === undefined || request.query.app === caller.app) return caller.app;
+      throw new RejectedError('forbidden', `the key belongs to app ${caller.app}`);
+    }
     if (request.query.app) return request.query.app;
     throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');
   };

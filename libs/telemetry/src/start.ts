@@ -4,9 +4,9 @@
  */
 import { idGenerator } from './id-generator.ts';
 
-/** What was started; `shutdown` flushes and never throws. */
 const shutdownWithinMs = 5_000;
 
+/** What was started; `shutdown` flushes and never throws. */
 export type Telemetry = { shutdown(): Promise<void> };
 
 /**
