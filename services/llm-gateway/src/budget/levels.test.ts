@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Budget, BudgetSpec } from '@pawl/contracts';
-import { levelsOf, refusalOf, type DatedBudget } from './levels.ts';
+import { levelsOf, refusalOf, type DatedBudget, type Level } from './levels.ts';
 import { fitOutput, needsOf, takenOf } from './requirement.ts';
 
 const budget = (name: string, spec: Partial<BudgetSpec> = {}): DatedBudget => ({
@@ -13,7 +13,12 @@ const budgetOf = (name: string, spec: Partial<BudgetSpec>): Budget => ({
   metadata: { app: 'demo', name },
   spec: { scope: { app: 'demo' }, limit: { amount: '1.00', currency: 'USD' }, window: 'total', ...spec },
 });
-const spender = { app: 'demo', agent: 'analyst', userId: 'eve', runId: 'run_1', runLimitNanoUsd: 400_000_000n };
+const spender = {
+  app: 'demo',
+  agent: 'analyst',
+  userId: 'eve',
+  runs: [{ runId: 'run_1', limitNanoUsd: 400_000_000n }],
+};
 const rate = {
   aboveInputTokens: -1,
   input: 1_000_000n,
@@ -41,6 +46,18 @@ describe('levels', () => {
       'run/run_1',
     ]);
     expect(keys.toSorted()).toEqual(keys);
+  });
+
+  it('are also the runs above the run, in the same order whichever of them asks', () => {
+    const runs = ['run_3', 'run_1', 'run_2'].map((runId, above) => ({ runId, limitNanoUsd: BigInt(above) }));
+    const levels = levelsOf({ ...spender, runs }, [budget('a')]);
+    expect(levels.map(({ key, limit }) => [key, limit])).toEqual([
+      ['budget/demo/a/*/*/nano-usd', 1_000_000_000n],
+      ['run/run_1', 1n],
+      ['run/run_2', 2n],
+      ['run/run_3', 0n],
+    ]);
+    expect(refusalOf(levels[1] as Level, 0n, 1n)).toContain('The spend limit of the run above it, run_1,');
   });
 
   it('count money, tokens or calls', () => {

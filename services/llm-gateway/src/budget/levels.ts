@@ -1,7 +1,7 @@
 /**
- * The levels that a call has to fit into: every budget of its app that applies, then its run. Pure.
+ * The levels that a call has to fit into: every budget of its app that applies, then its run and the runs above it. Pure.
  *
- * Invariant: levels come in the order of their keys, budgets before runs, so that all transactions lock in one order.
+ * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
 import { formatNano, parseNano, type Budget, type BudgetSpec } from '@pawl/contracts';
 import type { Window } from './window.ts';
@@ -25,8 +25,8 @@ export type Spender = {
   app: string;
   agent: string;
   userId?: string | undefined;
-  runId: string;
-  runLimitNanoUsd: bigint;
+  /** The run of the call and the runs above it, each with what it may spend in all. */
+  runs: readonly { runId: string; limitNanoUsd: bigint }[];
 };
 
 /** A budget and the window of it that counts now. */
@@ -35,15 +35,15 @@ export type DatedBudget = { budget: Budget; window: Window };
 /** Levels of a call, in locking order. */
 export function levelsOf(spender: Spender, budgets: readonly DatedBudget[]): Level[] {
   const ofBudgets = budgets.filter(({ budget }) => appliesTo(budget.spec, spender)).map(levelOf);
-  const ofRun: Level = {
+  const ofRuns = spender.runs.map(({ runId, limitNanoUsd }, distance): Level => ({
     kind: 'run',
-    key: `run/${spender.runId}`,
-    title: 'the spend limit of the run',
+    key: `run/${runId}`,
+    title: distance === 0 ? 'the spend limit of the run' : `the spend limit of the run above it, ${runId},`,
     unit: 'nano-usd',
-    limit: spender.runLimitNanoUsd,
+    limit: limitNanoUsd,
     window: { fromMs: 0, toMs: null },
-  };
-  return [...ofBudgets.toSorted((a, b) => (a.key < b.key ? -1 : 1)), ofRun];
+  }));
+  return [...ofBudgets, ...ofRuns].toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** The level of one budget. */

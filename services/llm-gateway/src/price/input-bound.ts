@@ -11,9 +11,17 @@ const tokensPerMessage = 8;
 const tokensOfToolPreamble = 544;
 const tokensPerTool = 16;
 
-/** Upper bound of input tokens for messages and tools, as they are sent. */
-export function inputTokensMax(request: { messages: readonly unknown[]; tools: readonly unknown[] }): number {
+/** Upper bound of input tokens for messages, tools and the schema of the answer, as they are sent. */
+export function inputTokensMax(request: {
+  messages: readonly unknown[];
+  tools: readonly unknown[];
+  answerSchema?: object | undefined;
+}): number {
   const bytes = Buffer.byteLength(JSON.stringify(request.messages)) + Buffer.byteLength(JSON.stringify(request.tools));
   const ofTools = request.tools.length === 0 ? 0 : tokensOfToolPreamble + tokensPerTool * request.tools.length;
-  return bytes + tokensPerRequest + tokensPerMessage * request.messages.length + ofTools;
+  const ofSchema =
+    request.answerSchema === undefined
+      ? 0
+      : Buffer.byteLength(JSON.stringify(request.answerSchema)) + tokensOfToolPreamble + tokensPerTool;
+  return bytes + ofSchema + tokensPerRequest + tokensPerMessage * request.messages.length + ofTools;
 }

@@ -4,6 +4,7 @@
  */
 import type OpenAI from 'openai';
 import type { ChatMessage, OfferedTool } from '@pawl/contracts';
+import { answerFormatOf } from './answer-format.ts';
 import { startCallClock, type Stop, type Timeouts } from './call-clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { failureOfRequest, failureOfStream, type Failure } from './failure.ts';
@@ -16,6 +17,8 @@ export type ModelCall = {
   apiKey: string;
   messages: readonly ChatMessage[];
   tools: readonly OfferedTool[];
+  /** JSON Schema that the endpoint is asked to hold the model to. */
+  answerSchema?: object | undefined;
   /** At least 1; sent as the provider's own limit. */
   maxOutputTokens: number;
   timeouts: Timeouts;
@@ -93,6 +96,7 @@ async function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSi
       messages: call.messages as OpenAI.ChatCompletionMessageParam[],
       ...(call.tools.length === 0 ? {} : { tools: call.tools.map(toolOf) }),
       ...(isOpenAi ? { max_completion_tokens: call.maxOutputTokens } : { max_tokens: call.maxOutputTokens }),
+      ...(call.answerSchema === undefined ? {} : { response_format: answerFormatOf(call.answerSchema) }),
       stream: true,
       stream_options: { include_usage: true },
     },

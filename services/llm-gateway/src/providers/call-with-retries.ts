@@ -12,6 +12,7 @@ export type Answer = {
 };
 
 /**
+ * An endpoint that refuses the form of a request with a schema is asked once more without it: the answer is checked anyway.
  * Only what surely cost nothing is tried again, so the hold for one call covers all tries. When the last try failed too,
  * its message comes with the first one's.
  */
@@ -21,8 +22,13 @@ export async function callWithRetries(
   retriesMax: number,
 ): Promise<Answer> {
   let firstMessage: string | undefined;
+  let answerSchema = call.answerSchema;
   for (let attempts = 1; ; attempts += 1) {
-    const result = await callModel(endpoints, { ...call, leftMs: call.deadlineAtMs - Date.now() });
+    const result = await callModel(endpoints, { ...call, answerSchema, leftMs: call.deadlineAtMs - Date.now() });
+    if (result.end.kind === 'refused' && result.end.isForm && answerSchema !== undefined) {
+      answerSchema = undefined;
+      continue;
+    }
     if (result.end.kind !== 'busy') return { result, attempts };
     const { message, retryAfterMs } = result.end;
     firstMessage ??= message;

@@ -8,7 +8,13 @@ import { parseRetryAfterMs } from './retry-after.ts';
 
 export type Failure =
   /** The endpoint won't take this request, now or later. Nothing was spent. */
-  | { kind: 'refused'; code: 'model_refused' | 'target_not_allowed'; message: string }
+  | {
+      kind: 'refused';
+      code: 'model_refused' | 'target_not_allowed';
+      message: string;
+      /** Whether it is the form of the request that it does not take. */
+      isForm?: boolean;
+    }
   /** It may take it later. Nothing was spent. */
   | { kind: 'busy'; message: string; retryAfterMs: number | undefined }
   /** It had begun, or may have. */
@@ -56,7 +62,9 @@ export function failureOfStream(error: unknown, apiKey: string): Failure {
 function failureOfStatus(error: InstanceType<typeof OpenAI.APIError>, apiKey: string): Failure {
   const status = Number(error.status);
   const message = `HTTP ${status}: ${safeMessage(error, apiKey)}`.slice(0, messageCharactersMax);
-  if (status < 500 && !waitingStatuses.has(status)) return { kind: 'refused', code: 'model_refused', message };
+  if (status < 500 && !waitingStatuses.has(status)) {
+    return { kind: 'refused', code: 'model_refused', message, isForm: status === 400 || status === 422 };
+  }
   return { kind: 'busy', message, retryAfterMs: parseRetryAfterMs(error.headers, Date.now()) };
 }
 

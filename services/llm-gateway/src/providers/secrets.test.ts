@@ -3,19 +3,21 @@ import { createSecretSource, resolveSecrets } from './secrets.ts';
 
 const find = createSecretSource({
   PAWL_SECRET_A: 'one',
+  PAWL_SECRET_B: 'two',
   A: 'other',
-  B: 'two',
+  AWS_SECRET_ACCESS_KEY: 'never',
   PAWL_ADMIN_KEY: 'never',
   PAWL_SECRET_EMPTY: '',
 });
 
-it('puts values in, the prefixed name first', () => {
+it('puts values in', () => {
   expect(resolveSecrets('Bearer ${secret:A}-${secret:B}', find)).toEqual({ text: 'Bearer one-two' });
   expect(resolveSecrets('plain', find)).toEqual({ text: 'plain' });
 });
 
-it('names what is missing, and never gives configuration away', () => {
-  expect(resolveSecrets('${secret:PAWL_ADMIN_KEY} ${secret:EMPTY} ${secret:C}', find)).toEqual({
-    missing: ['PAWL_ADMIN_KEY', 'EMPTY', 'C'],
+it('names what is missing, and reaches no variable that is not meant as a secret', () => {
+  const text = '${secret:PAWL_ADMIN_KEY} ${secret:AWS_SECRET_ACCESS_KEY} ${secret:EMPTY} ${secret:C}';
+  expect(resolveSecrets(text, find)).toEqual({
+    missing: ['PAWL_ADMIN_KEY', 'AWS_SECRET_ACCESS_KEY', 'EMPTY', 'C'],
   });
 });

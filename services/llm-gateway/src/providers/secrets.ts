@@ -15,8 +15,10 @@ export function resolveSecrets(text: string, find: SecretSource): { text: string
   return missing.length > 0 ? { missing } : { text: resolved };
 }
 
-/** Secrets from an environment: `PAWL_SECRET_<NAME>`, else `<NAME>`; never a `PAWL_` variable, which is configuration. */
+/**
+ * Secrets from an environment: `${secret:NAME}` is the variable `PAWL_SECRET_NAME` and no other. Whoever may declare objects
+ * could else send any variable of the service, such as its database URL, to an address of their own.
+ */
 export function createSecretSource(environment: Record<string, string | undefined>): SecretSource {
-  return (name) =>
-    environment[`PAWL_SECRET_${name}`] || (name.startsWith('PAWL_') ? undefined : environment[name] || undefined);
+  return (name) => environment[`PAWL_SECRET_${name}`] || undefined;
 }

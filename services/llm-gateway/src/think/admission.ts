@@ -11,6 +11,7 @@ import type { BudgetStore } from '../budget/store.ts';
 import { findPrice } from '../price/candidate-price.ts';
 import { inputTokensMax } from '../price/input-bound.ts';
 import type { ModelPrice, RequestBounds } from '../price/model-price.ts';
+import { answerSchemaOf } from '../providers/answer-format.ts';
 import { resolveSecrets, type SecretSource } from '../providers/secrets.ts';
 import { chooseCandidate } from '../route/choose-candidate.ts';
 
@@ -46,8 +47,7 @@ export async function admit(deps: AdmissionDeps, work: ThinkWork, nowMs: number)
     app: work.app,
     agent: work.agent,
     userId: work.user?.id,
-    runId: work.runId,
-    runLimitNanoUsd: BigInt(work.runSpendLimitNanoUsd),
+    runs: runsOf(work),
   };
   const levels = levelsOf(spender, deps.budgets.budgetsOf(work.app, nowMs));
   return await holdWhatFits(deps.store, { work, target, levels });
@@ -77,7 +77,10 @@ type Wanted = { work: ThinkWork; target: Target; levels: Level[] };
 
 /** Holds the worst case; where that is too much, with fewer output tokens, as long as it is worth a call. */
 async function holdWhatFits(store: BudgetStore, { work, target, levels }: Wanted): Promise<Admission> {
-  const wanted = { inputTokensMax: inputTokensMax(work), outputTokensMax: work.maxOutputTokens };
+  const wanted = {
+    inputTokensMax: inputTokensMax({ ...work, answerSchema: answerSchemaOf(work) }),
+    outputTokensMax: work.maxOutputTokens,
+  };
   let bounds = wanted;
   for (let tries = 1; ; tries += 1) {
     const held = await store.hold(work, levels, needsOf(levels, target.price, bounds));
@@ -111,6 +114,18 @@ function explain(
 async function denyUnlessSettled(deps: AdmissionDeps, work: ThinkWork, denial: Denial): Promise<Admission> {
   const stored = await deps.store.hold(work, [], []);
   return stored.outcome === 'settled' ? stored : { outcome: 'denied', denial };
+}
+
+/** A run that was named twice among its ancestors counts once, with the lower limit. */
+function runsOf(work: ThinkWork): { runId: string; limitNanoUsd: bigint }[] {
+  const own = { runId: work.runId, spendLimitNanoUsd: work.runSpendLimitNanoUsd };
+  const limits = new Map<string, bigint>();
+  for (const { runId, spendLimitNanoUsd } of [own, ...(work.ancestors ?? [])]) {
+    const limit = BigInt(spendLimitNanoUsd);
+    const known = limits.get(runId);
+    limits.set(runId, known === undefined || limit < known ? limit : known);
+  }
+  return [...limits].map(([runId, limitNanoUsd]) => ({ runId, limitNanoUsd }));
 }
 
 function deny(code: ErrorCode, message: string): { denial: Denial } {

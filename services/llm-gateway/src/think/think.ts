@@ -15,11 +15,12 @@ import type { Settlement } from '../budget/store.ts';
 import { ledgerEntryOf } from '../ledger/entry.ts';
 import { costOf } from '../price/model-price.ts';
 import type { Timeouts } from '../providers/call-clock.ts';
+import { answerSchemaOf } from '../providers/answer-format.ts';
 import { callWithRetries, type Answer } from '../providers/call-with-retries.ts';
 import type { Endpoints } from '../providers/endpoints.ts';
 import { estimateUsage } from '../providers/estimate-usage.ts';
 import { admit, type Admission, type AdmissionDeps } from './admission.ts';
-import { calledThought, deniedThought, freeBill, stopKindOf, type Bill } from './thought-fact.ts';
+import { calledThought, deniedThought, freeBill, mayTell, stopKindOf, type Bill } from './thought-fact.ts';
 
 export type ThinkDeps = AdmissionDeps & { endpoints: Endpoints; log: Log };
 
@@ -62,6 +63,7 @@ async function callAndCharge(deps: ThinkDeps, request: Request, admission: Admit
   const { target, levels, bounds } = admission;
   const startedAtMs = Date.now();
   const answer = await callEndpoint(deps, request, admission);
+  tellHeldBack(request, answer);
   const bill = await billOf(answer, request.work, admission);
   const endedAtMs = Date.now();
   if (bill.usage.inputTokens > bounds.inputTokensMax || bill.usage.outputTokens > bounds.outputTokensMax) {
@@ -109,10 +111,16 @@ function callEndpoint(deps: ThinkDeps, request: Request, { target, bounds }: Adm
       deadlineAtMs: Date.parse(work.deadlineAt),
       callIdPrefix: `call_${work.m}`,
       signal: request.signal,
-      onText: request.onText,
+      onText: work.areThoughtsHidden ? () => {} : request.onText,
+      answerSchema: answerSchemaOf(work),
     },
     spec.retry?.max ?? retriesMaxDefault,
   );
+}
+
+/** Where thoughts are hidden, the words of a reply are told once it is known that there are no calls beside them. */
+function tellHeldBack({ work, onText }: Request, { result }: Answer): void {
+  if (work.areThoughtsHidden && mayTell(work, result) && result.reply.text !== '') onText(result.reply.text);
 }
 
 async function billOf({ result }: Answer, work: ThinkWork, { target, bounds }: Admitted): Promise<Bill> {

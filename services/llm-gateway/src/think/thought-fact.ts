@@ -31,7 +31,7 @@ export function calledThought(
     ...baseOf(work, clocking),
     ...billed(bill),
     outcome: error ? 'failed' : 'reply',
-    text: reply.text,
+    text: mayTell(work, result) ? reply.text : '',
     calls: error ? [] : reply.calls,
     ...(reply.finishReason === undefined ? {} : { finishReason: reply.finishReason }),
     ...(error ? { error } : {}),
@@ -44,6 +44,14 @@ export function calledThought(
     },
     ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
   };
+}
+
+/**
+ * Whether the words of a reply may be told. Hidden thoughts are the words beside calls: of a reply that broke, nobody knows
+ * whether calls would have followed.
+ */
+export function mayTell(work: ThinkWork, { reply, end }: Pick<ModelCallResult, 'reply' | 'end'>): boolean {
+  return !work.areThoughtsHidden || (end.kind === 'reply' && reply.calls.length === 0);
 }
 
 /** The word of the books for how a call ended. */
@@ -70,6 +78,7 @@ function baseOf(work: ThinkWork, { startedAtMs, endedAtMs }: Clocking) {
     m: work.m,
     purpose: work.purpose,
     ...(work.closing === undefined ? {} : { closing: work.closing }),
+    ...(work.signalsSeen === undefined ? {} : { signalsSeen: work.signalsSeen }),
     startedAt: new Date(startedAtMs).toISOString(),
     durationMs: Math.max(0, endedAtMs - startedAtMs),
   };
