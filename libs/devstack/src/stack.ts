@@ -78,6 +78,8 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
     PAWL_DATABASE_URL: databaseUrl,
     PAWL_ADMIN_KEY: adminKey,
     PAWL_HOST: '127.0.0.1',
+    // The line that says that a service listens is of level info.
+    PAWL_LOG_LEVEL: ['debug', 'trace'].find((level) => level === config.environment.PAWL_LOG_LEVEL) ?? 'info',
     PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
   };
   const modelSecret = config.model ? { [MODEL_KEY_SECRET]: config.model.apiKey } : {};

@@ -7,13 +7,17 @@ const TAIL_LINES = 15;
 
 /** The last lines, each indented by two spaces; a note when there is nothing. */
 export function logTail(file: string): string {
-  let text = '';
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    // Reported as an empty log below.
-  }
+  const text = logText(file);
+  if (text.trim() === '') return `  (its log is empty: ${file})`;
   const lines = text.trimEnd().split('\n').slice(-TAIL_LINES);
-  if (lines.join('').trim() === '') return `  (its log is empty: ${file})`;
   return [...lines.map((line) => `  ${line}`), `  (whole log: ${file})`].join('\n');
+}
+
+/** All of a log; empty when there is none. */
+export function logText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }

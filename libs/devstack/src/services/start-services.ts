@@ -9,12 +9,13 @@ import { describeExit, startChild } from '../process/child.ts';
 import type { Child } from '../process/child.ts';
 import { keepRunning } from '../process/keep-running.ts';
 import type { KeptRunning } from '../process/keep-running.ts';
-import { logTail } from '../process/log-tail.ts';
+import { logTail, logText } from '../process/log-tail.ts';
 import { poll } from '../process/poll.ts';
 import { services } from './service-list.ts';
 import type { Service, ServiceUrls } from './service-list.ts';
 
 const READY_WITHIN_MS = 60_000;
+const START_ATTEMPTS_MAX = 3;
 
 export interface ServicesOptions {
   /** The checkout. */
@@ -60,7 +61,7 @@ export async function migrateServices(options: ServicesOptions): Promise<void> {
 }
 
 /**
- * Starts all at the same time and waits until each is ready.
+ * Starts all at the same time and waits until each is ready. `urls` is changed where a port turns out to be taken.
  * @throws DevstackError with the end of the log of the one that failed; the others are stopped then.
  */
 export async function startServices(options: ServicesOptions, urls: ServiceUrls): Promise<RunningServices> {
@@ -69,7 +70,7 @@ export async function startServices(options: ServicesOptions, urls: ServiceUrls)
     await Promise.all(running.map((service) => service.stop()));
   };
   const results = await Promise.allSettled(
-    services.map(async (service) => running.push(await startService(service, urls[service.key], options))),
+    services.map(async (service) => running.push(await startService(service, urls, options))),
   );
   const failure = results.find((result) => result.status === 'rejected');
   if (failure) {
@@ -79,21 +80,30 @@ export async function startServices(options: ServicesOptions, urls: ServiceUrls)
   return { urls, stop };
 }
 
-async function startService(service: Service, url: string, options: ServicesOptions): Promise<KeptRunning> {
-  const { name } = service;
+async function startService(service: Service, urls: ServiceUrls, options: ServicesOptions): Promise<KeptRunning> {
+  const { name, key } = service;
   const script = join(options.root, 'services', name, 'src/main.ts');
   const logFile = join(options.logsFolder, `${name}.log`);
-  rmSync(logFile, { force: true });
-  const environment = { ...options.environment, PAWL_PORT: new URL(url).port, OTEL_SERVICE_NAME: `pawl-${name}` };
-  const start = (): Child => startScript({ ...options, environment }, { script, logFile });
-
-  const child = start();
-  const outcome = await Promise.race([waitUntilReady(url), child.exited]);
-  if (outcome === true) return keepRunning({ name, logFile, child, start, say: options.say });
-  child.kill();
-  const how =
-    outcome === undefined ? `was not ready after ${READY_WITHIN_MS / 1000} s` : `ended (${describeExit(outcome)})`;
-  throw new DevstackError(`${name} ${how} while starting. Its last lines:\n${logTail(logFile)}`);
+  const start = (): Child => {
+    const { port } = new URL(urls[key]);
+    const environment = { ...options.environment, PAWL_PORT: port, OTEL_SERVICE_NAME: `pawl-${name}` };
+    return startScript({ ...options, environment }, { script, logFile });
+  };
+  for (let attempt = 1; ; attempt += 1) {
+    rmSync(logFile, { force: true });
+    const child = start();
+    const outcome = await Promise.race([waitUntilReady(urls[key], logFile), child.exited]);
+    if (outcome === true) return keepRunning({ name, logFile, child, start, say: options.say });
+    child.kill();
+    // Someone, perhaps the stack of another checkout, took the port since it was found free.
+    if (attempt < START_ATTEMPTS_MAX && logText(logFile).includes('EADDRINUSE')) {
+      urls[key] = `http://127.0.0.1:${await freePort()}`;
+      continue;
+    }
+    const seconds = READY_WITHIN_MS / 1000;
+    const how = outcome === undefined ? `was not ready after ${seconds} s` : `ended (${describeExit(outcome)})`;
+    throw new DevstackError(`${name} ${how} while starting. Its last lines:\n${logTail(logFile)}`);
+  }
 }
 
 function startScript(options: ServicesOptions, { script, logFile }: { script: string; logFile: string }): Child {
@@ -106,16 +116,21 @@ function startScript(options: ServicesOptions, { script, logFile }: { script: st
   });
 }
 
-async function waitUntilReady(url: string): Promise<true | undefined> {
-  return poll(
-    () =>
-      fetch(`${url}/healthz/ready`).then(
-        async (response) => {
-          await response.body?.cancel();
-          return response.ok ? true : undefined;
-        },
-        () => undefined,
-      ),
-    { deadlineMs: READY_WITHIN_MS },
+/** Its own log has to say that it listens: on a port that was taken meanwhile somebody else would answer. */
+async function waitUntilReady(url: string, logFile: string): Promise<true | undefined> {
+  const { port } = new URL(url);
+  const listens = new RegExp(`"port":${port}\\b.*"msg":"listening"`);
+  return poll(async () => (listens.test(logText(logFile)) && (await isReady(url)) ? true : undefined), {
+    deadlineMs: READY_WITHIN_MS,
+  });
+}
+
+async function isReady(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz/ready`).then(
+    async (response) => {
+      await response.body?.cancel();
+      return response.ok;
+    },
+    () => false,
   );
 }
