@@ -24,7 +24,6 @@ export const services = [
 
 export type Service = (typeof services)[number];
 export type ServiceKey = Service['key'];
-export type ServiceName = Service['name'];
 export type ServiceUrls = Record<ServiceKey, string>;
 
 /** Which service answers a path; the page and everything unknown belong to trace-store. */
