@@ -2,9 +2,9 @@
  * The whole stack in a folder of its own: the example's run ends with an answer, keys outlive a restart, and nothing is
  * left running.
  */
-import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTerminal } from './commands/terminal.ts';
 import { readConfig } from './config.ts';
@@ -12,6 +12,7 @@ import { followRun } from './demo/follow-run.ts';
 import { DEFAULT_EXAMPLE, loadExample } from './example/load-example.ts';
 import { createPawlApi } from './example/pawl-api.ts';
 import { freePort } from './free-port.ts';
+import { removeCluster } from './postgres/cluster-place.ts';
 import { createStack } from './stack.ts';
 import { readDevFile, stateFolder } from './state/state-folder.ts';
 
@@ -21,10 +22,9 @@ let folder = stateFolder();
 beforeAll(() => {
   folder = stateFolder(mkdtempSync(join(tmpdir(), 'pawl-stack-')));
 });
-afterAll(() => {
-  const cluster = join(folder.postgres, 'cluster');
-  if (lstatSync(cluster, { throwIfNoEntry: false })) rmSync(realpathSync(cluster), { recursive: true, force: true });
-  rmSync(join(folder.postgres, '..'), { recursive: true, force: true });
+afterAll(async () => {
+  await removeCluster(folder.postgres);
+  rmSync(dirname(folder.postgres), { recursive: true, force: true });
 });
 
 async function openStack(lines: string[]) {

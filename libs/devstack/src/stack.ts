@@ -84,19 +84,19 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
   };
   const modelSecret = config.model ? { [MODEL_KEY_SECRET]: config.model.apiKey } : {};
   const servicesOptions = { root: folder.root, logsFolder: folder.logs, environment, say };
-  const [{ secrets }] = await Promise.all([
+  const [{ secrets }] = await bothDone(
     example.prepare({ databaseUrl, log: progress }),
     migrateServices(servicesOptions),
-  ]);
+  );
 
   progress('Starting the four services');
-  const [sim] = await Promise.all([
+  const [sim] = await bothDone(
     config.model ? undefined : startSim(folder, example.simScript, say).then(keep),
     startServices(
       { ...servicesOptions, environment: { ...environment, ...secretVariables({ ...secrets, ...modelSecret }) } },
       urls,
     ).then(keep),
-  ]);
+  );
 
   progress('Declaring the example');
   const admin = createPawlApi(door.url, adminKey);
@@ -117,6 +117,13 @@ function secretVariables(secrets: Readonly<Record<string, string>>): Record<stri
   return Object.fromEntries(Object.entries(secrets).map(([name, value]) => [`PAWL_SECRET_${name}`, value]));
 }
 
+/** Like Promise.all, but fails only when both have come to an end: what still runs would lose the servers under its feet. */
+async function bothDone<A, B>(first: A | Promise<A>, second: B | Promise<B>): Promise<[A, B]> {
+  const both = [Promise.resolve(first), Promise.resolve(second)] as const;
+  await Promise.allSettled(both);
+  return Promise.all(both);
+}
+
 /** Private ones, unless the environment names others. */
 async function startServers(
   { folder, config, progress, say }: StackOptions,
@@ -127,15 +134,11 @@ async function startServers(
     keep(keepRunning({ name, logFile, child: server, start, say }));
     return server.url;
   };
-  const starts = await Promise.allSettled([
+  const [natsUrl, databaseUrl] = await bothDone(
     config.natsUrl ?? startNats({ dataDir: folder.nats, say: progress }).then((server) => keepServer('NATS', server)),
     config.databaseUrl ??
       startPostgres({ dataDir: folder.postgres }).then((server) => keepServer('PostgreSQL', server)),
-  ]);
-  const [natsUrl, databaseUrl] = starts.map((start) => {
-    if (start.status === 'rejected') throw start.reason;
-    return start.value;
-  }) as [string, string];
+  );
   return { natsUrl, databaseUrl };
 }
 
