@@ -15,6 +15,12 @@ const configSchema = z.object({
     .pipe(z.array(objectNameSchema).min(1)),
   /** Calls under way at once. */
   PAWL_CALLS_MAX: integerVariable({ min: 1, max: 10_000 }).default(256),
+  /** Subjects that tools of kind `nats` may use, by comma, in NATS patterns; `{app}` stands for the tool's app. */
+  PAWL_TOOL_SUBJECTS: z
+    .string()
+    .default('>')
+    .transform((text) => text.split(',').map((pattern) => pattern.trim()))
+    .pipe(z.array(z.string().regex(/^([A-Za-z0-9_{}*-]+\.)*([A-Za-z0-9_{}*-]+|>)$/)).min(1)),
   /** Connections to one data source at the most. */
   PAWL_SQL_CONNECTIONS_MAX: integerVariable({ min: 1, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */

@@ -7,6 +7,7 @@ import {
   createDefinitions,
   getResult,
   putResult,
+  type Bus,
   type Registry,
 } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
@@ -23,6 +24,7 @@ import { createBuiltinKind } from './kinds/builtin.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createHttpKind } from './kinds/http.ts';
 import { createTargets, type Targets } from './kinds/http/targets.ts';
+import { createNatsKind } from './kinds/nats.ts';
 import { rememberSecrets, type SecretSource } from './kinds/secrets.ts';
 import { createSqlKind } from './kinds/sql.ts';
 import { loadSqlParser } from './kinds/sql/select-statement.ts';
@@ -53,7 +55,7 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   const { secrets, values: secretValues } = rememberSecrets(config.secretOf);
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
-  const kinds = createKinds({ config, registry, results, secrets, targets, now });
+  const kinds = createKinds({ config, bus, registry, results, secrets, targets, now });
 
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
@@ -102,6 +104,7 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
 
 type KindParts = {
   config: Config;
+  bus: Bus;
   registry: Registry;
   results: ResultStore;
   secrets: SecretSource;
@@ -110,7 +113,7 @@ type KindParts = {
 };
 
 /** One adapter for each kind of tool that can be executed. */
-function createKinds({ config, registry, results, secrets, targets, now }: KindParts) {
+function createKinds({ config, bus, registry, results, secrets, targets, now }: KindParts) {
   const resultBytesMax = config.PAWL_RESULT_BYTES_MAX;
   const sources = createSqlSources({
     find: (app, name) => registry.find('DataSource', app, name),
@@ -121,6 +124,7 @@ function createKinds({ config, registry, results, secrets, targets, now }: KindP
   return {
     http: createHttpKind({ targets, secrets, resultBytesMax }),
     sql: createSqlKind({ sources, resultBytesMax }),
+    nats: createNatsKind({ connection: bus.connection, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax }),
     builtin: createBuiltinKind({ results, now }),
   };
 }
