@@ -47,20 +47,24 @@ export type Patience = {
 export async function withPatience<T>(patience: Patience, attempt: () => Promise<T>): Promise<T> {
   const giveUpAtMs = performance.now() + patience.patienceMs;
   let failure: unknown;
-  while (!patience.isClosed() && performance.now() < giveUpAtMs) {
-    if (patience.isConnected()) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        failure = error;
-      }
+  const tryOnce = async (): Promise<{ value: T } | undefined> => {
+    try {
+      return { value: await attempt() };
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      failure = error;
+      return undefined;
     }
+  };
+  while (!patience.isClosed() && performance.now() < giveUpAtMs) {
+    const success = patience.isConnected() ? await tryOnce() : undefined;
+    if (success) return success.value;
     await pause(50);
   }
   throw new UnavailableError('NATS does not take messages', failure);
 }
 
+/** Waits. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -12,28 +12,28 @@ const redeliverAfterMs = 1_000;
 const claimDeliveriesMax = 10;
 
 /**
- * Handles work and settles its message; never throws. `held.message` is the latest delivery, which may change while the
+ * Handles work and settles its message; never throws. `held.work` is the latest delivery, which may change while the
  * handler is busy.
  */
 export async function handleWork<K extends Work['kind']>(
   bus: Bus,
-  held: { message: JsMsg },
+  held: { work: JsMsg },
   options: WorkQueueOptions<K>,
 ): Promise<void> {
-  const deliveries = held.message.info.deliveryCount;
-  const { subject } = held.message;
+  const deliveries = held.work.info.deliveryCount;
+  const { subject } = held.work;
   const startedAtMs = Date.now();
-  const trace = traceOf(held.message);
+  const trace = traceOf(held.work);
   try {
-    await options.handle(await decodeWork(bus, held.message, options.kind), { trace, deliveries });
-    held.message.ack();
-    dropBody(bus, held.message);
+    await options.handle(await decodeWork(bus, held.work, options.kind), { trace, deliveries });
+    held.work.ack();
+    dropBody(bus, held.work);
   } catch (error) {
     options.onError?.(error, { subject, deliveries });
     if (error instanceof RejectedError) {
-      held.message.term();
-      dropBody(bus, held.message);
-    } else held.message.nak(redeliverAfterMs);
+      held.work.term();
+      dropBody(bus, held.work);
+    } else held.work.nak(redeliverAfterMs);
   } finally {
     recordProcess({ kind: options.kind, trace, startedAtMs });
   }

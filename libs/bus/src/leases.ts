@@ -38,25 +38,61 @@ type Held = { revision: number; renewedAtMs: number };
 
 /** Takes a fair share of the partitions and keeps it. After a replica's death the others have its share within 9 s. */
 export async function holdLeases(bus: Bus, options: LeaseOptions): Promise<Leases> {
-  const held = new Map<number, Held>();
+  const mine = createHoldings(bus, options);
   const stopping = Promise.withResolvers<void>();
   let isStopped = false;
 
-  const isFresh = (lease: Held) => performance.now() - lease.renewedAtMs < trustMs;
-  const isHeld = (partition: number) => {
-    const lease = held.get(partition);
-    return lease !== undefined && isFresh(lease);
+  const balance = async () => {
+    mine.loseStale();
+    await Promise.all([bus.leases.put(`replica.${options.replica}`, ''), mine.renewAll()]);
+    const share = Math.ceil(bus.partitions / Math.max(1, await countReplicas(bus)));
+    await Promise.all(mine.owned().slice(share).map(mine.release));
+    for (let partition = 0; partition < bus.partitions && mine.owned().length < share && !isStopped; partition += 1) {
+      if (!mine.owned().includes(partition)) await mine.acquire(partition);
+    }
   };
+  const tryBalance = () => balance().catch((error: unknown) => options.onError?.(error));
+  const keepBalancing = async () => {
+    while (!isStopped) {
+      await Promise.race([pause(renewEveryMs), stopping.promise]);
+      if (bus.isConnected() && !isStopped) await tryBalance();
+    }
+  };
+  const giveBack = async () => {
+    await balancing;
+    await Promise.all(mine.owned().map(mine.release));
+    await bus.jsm.streams.purge(`KV_${buckets.leases}`, { filter: `${replicaPrefix}${options.replica}` });
+  };
+
+  await tryBalance();
+  const balancing = keepBalancing();
+  const watching = setInterval(mine.loseStale, watchEveryMs);
+
+  return {
+    owned: mine.owned,
+    isHeld: mine.isHeld,
+    async stop() {
+      isStopped = true;
+      stopping.resolve();
+      clearInterval(watching);
+      if (bus.isConnected()) await Promise.race([giveBack().catch(() => undefined), pause(stopWithinMs)]);
+      mine.owned().forEach(mine.lose);
+    },
+  };
+}
+
+/** The leases of this replica, one by one; what share of them is fair is not decided here. */
+function createHoldings(bus: Bus, options: LeaseOptions) {
+  const held = new Map<number, Held>();
+  const isFresh = (lease: Held | undefined) => lease !== undefined && performance.now() - lease.renewedAtMs < trustMs;
   const lose = (partition: number) => {
     if (held.delete(partition)) options.onLost(partition);
   };
-  const loseStale = () => [...held].forEach(([partition, lease]) => isFresh(lease) || lose(partition));
-
   const renew = async (partition: number, lease: Held) => {
-    const askedAtMs = performance.now();
+    const renewedAtMs = performance.now();
     try {
       const revision = await bus.leases.update(keyOf(partition), options.replica, lease.revision);
-      if (held.get(partition) === lease) held.set(partition, { revision, renewedAtMs: askedAtMs });
+      if (held.get(partition) === lease) held.set(partition, { revision, renewedAtMs });
     } catch {
       await repair(partition, lease);
     }
@@ -69,56 +105,23 @@ export async function holdLeases(bus: Bus, options: LeaseOptions): Promise<Lease
     if (isOurs) held.set(partition, { ...lease, revision: entry.revision });
     else lose(partition);
   };
-  const acquire = async (partition: number) => {
-    const askedAtMs = performance.now();
-    const revision = await bus.leases.create(keyOf(partition), options.replica).catch(() => undefined);
-    if (revision === undefined) return;
-    held.set(partition, { revision, renewedAtMs: askedAtMs });
-    options.onAcquired(partition);
-    if (isStopped) await release(partition);
-  };
-  const release = async (partition: number) => {
-    const lease = held.get(partition);
-    lose(partition);
-    if (lease) await bus.leases.delete(keyOf(partition), { previousSeq: lease.revision }).catch(() => undefined);
-  };
-  const balance = async () => {
-    loseStale();
-    await Promise.all([
-      bus.leases.put(`replica.${options.replica}`, ''),
-      ...[...held].map(([partition, lease]) => renew(partition, lease)),
-    ]);
-    const share = Math.ceil(bus.partitions / Math.max(1, await countReplicas(bus)));
-    await Promise.all([...held.keys()].slice(share).map(release));
-    for (let partition = 0; partition < bus.partitions && held.size < share && !isStopped; partition += 1) {
-      if (!held.has(partition)) await acquire(partition);
-    }
-  };
-  const keepBalancing = async () => {
-    while (!isStopped) {
-      await Promise.race([pause(renewEveryMs), stopping.promise]);
-      if (bus.isConnected() && !isStopped) await balance().catch((error: unknown) => options.onError?.(error));
-    }
-  };
-
-  await balance().catch((error: unknown) => options.onError?.(error));
-  const balancing = keepBalancing();
-  const watching = setInterval(loseStale, watchEveryMs);
-
   return {
     owned: () => [...held.keys()],
-    isHeld,
-    async stop() {
-      isStopped = true;
-      stopping.resolve();
-      clearInterval(watching);
-      const giveBack = async () => {
-        await balancing;
-        await Promise.all([...held.keys()].map(release));
-        await bus.jsm.streams.purge(`KV_${buckets.leases}`, { filter: `${replicaPrefix}${options.replica}` });
-      };
-      if (bus.isConnected()) await Promise.race([giveBack().catch(() => undefined), pause(stopWithinMs)]);
-      for (const partition of held.keys()) lose(partition);
+    isHeld: (partition: number) => isFresh(held.get(partition)),
+    lose,
+    loseStale: () => [...held].forEach(([partition, lease]) => isFresh(lease) || lose(partition)),
+    renewAll: () => Promise.all([...held].map(([partition, lease]) => renew(partition, lease))),
+    async acquire(partition: number) {
+      const renewedAtMs = performance.now();
+      const revision = await bus.leases.create(keyOf(partition), options.replica).catch(() => undefined);
+      if (revision === undefined) return;
+      held.set(partition, { revision, renewedAtMs });
+      options.onAcquired(partition);
+    },
+    async release(partition: number) {
+      const lease = held.get(partition);
+      lose(partition);
+      if (lease) await bus.leases.delete(keyOf(partition), { previousSeq: lease.revision }).catch(() => undefined);
     },
   };
 }

@@ -168,7 +168,7 @@ describe('R6: work', () => {
     const work = actWork({ runId: newRunId(), i: 0 });
     expect(await publishWork(bus, work, newTraceContext())).toBe('written');
     expect(await publishWork(bus, work, newTraceContext())).toBe('pending');
-    await bus.jsm.consumers.add('ACT', { durable_name: 'taker', ack_policy: 'explicit' as never });
+    await bus.jsm.consumers.add('ACT', { durable_name: 'taker', ack_policy: 'explicit' });
     const message = await (await bus.js.consumers.get('ACT', 'taker')).next();
     expect(await publishWork(bus, work, newTraceContext())).toBe('pending');
     await message?.ackAck();

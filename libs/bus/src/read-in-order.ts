@@ -8,6 +8,7 @@
  *    were read before, so the reading starts over, and says so.
  */
 import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import { UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { isTransient, pause } from './failures.ts';
 
@@ -44,14 +45,7 @@ export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
   let isStopped = false;
   let session: Session | undefined;
   let next = options.startSequence;
-  let isCaughtUp = false;
-  let caughtUpAt: number | undefined;
-
-  const reach = (sequence: number, pending: number) => {
-    if (isCaughtUp || (pending > 0 && sequence < (caughtUpAt ?? Infinity))) return;
-    isCaughtUp = true;
-    options.onCaughtUp();
-  };
+  const goal = createGoal(options.onCaughtUp);
 
   const open = async (): Promise<Session> => {
     const info = bus.jsm.streams.info(options.stream);
@@ -63,28 +57,24 @@ export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
       }
     }
     const [{ state }, opened] = await Promise.all([info, openSession(bus, { ...options, next })]);
-    caughtUpAt ??= state.last_seq;
+    goal.set(state.last_seq);
     return opened;
   };
 
   const read = async ({ messages, pending }: Session) => {
-    reach(next - 1, pending);
+    goal.reach(next - 1, pending);
     for await (const message of messages) {
       if (message.seq < next) continue;
       await options.onMessage(message);
       next = message.seq + 1;
       if (isStopped) return;
-      reach(message.seq, message.info.pending);
+      goal.reach(message.seq, message.info.pending);
     }
   };
 
   const run = async () => {
     while (!isStopped && !bus.connection.isClosed()) {
-      if (!bus.isConnected()) {
-        await Promise.race([pause(retryMs), stopped.promise]);
-        continue;
-      }
-      const opening = open();
+      const opening = bus.isConnected() ? open() : Promise.reject(new UnavailableError('NATS is away'));
       opening.then((late) => isStopped && late.remove()).catch(() => undefined);
       try {
         session = await Promise.race([opening, stopped.promise]);
@@ -108,6 +98,20 @@ export function readInOrder(bus: Bus, options: ReadingOptions): Reading {
       stopped.resolve(undefined);
       session?.messages.stop();
       await done;
+    },
+  };
+}
+
+/** Tells once when all is read that was there at first: nothing is pending, or the position of that time is reached. */
+function createGoal(onReached: () => void) {
+  let isReached = false;
+  let goal: number | undefined;
+  return {
+    set: (sequence: number) => void (goal ??= sequence),
+    reach(sequence: number, pending: number) {
+      if (isReached || (pending > 0 && sequence < (goal ?? Infinity))) return;
+      isReached = true;
+      onReached();
     },
   };
 }

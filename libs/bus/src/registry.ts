@@ -50,7 +50,7 @@ export async function connectRegistry(bus: Bus): Promise<Registry> {
       const parsed = registryObjectSchema.parse(object);
       const revisioned = { revision: fingerprint(parsed), updatedAt: new Date().toISOString(), object: parsed };
       await watched.put(keyOf(parsed.kind, parsed.metadata.app, parsed.metadata.name), JSON.stringify(revisioned));
-      return revisioned as Revisioned<typeof object.kind>;
+      return revisioned as Revisioned<(typeof object)['kind']>;
     },
     async remove(kind, app, name) {
       const key = keyOf(kind, app, name);

@@ -11,6 +11,7 @@ import { streams, subjects, type Work } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
 import { handleWork } from './handle-work.ts';
+import { createWaitingRoom } from './waiting-room.ts';
 import { openWorkSource, type WorkSource } from './work-source.ts';
 
 const reportEveryMs = 2_000;
@@ -46,111 +47,72 @@ export type WorkQueue = {
   stop(): Promise<void>;
 };
 
-/** Work that was delivered here and is neither done nor given back. */
-type Held = { message: JsMsg; arrivedAtMs: number; isRunning: boolean };
-type Lane = { waiting: Held[]; source: WorkSource };
-
 /** Drains the queues of every app, present and future, until stopped. */
 export async function consumeWork<K extends Work['kind']>(bus: Bus, options: WorkQueueOptions<K>): Promise<WorkQueue> {
-  const lanes = new Map<string, Lane>();
-  const held = new Map<number, Held>();
+  const sources = new Map<string, WorkSource>();
+  const room = createWaitingRoom<JsMsg>((message) => message.seq);
   const running = new Set<Promise<void>>();
   let isStopped = false;
-  let turn = 0;
 
-  const room = () => options.concurrency - running.size;
-  const nextHeld = (): Held | undefined => {
-    const all = [...lanes.values()];
-    for (let offset = 0; offset < all.length; offset += 1) {
-      const found = all[(turn + offset) % all.length]?.waiting.shift();
-      if (!found) continue;
-      turn = (turn + offset + 1) % all.length;
-      return found;
-    }
-    return undefined;
-  };
+  const free = () => options.concurrency - running.size;
   const dispatch = () => {
-    while (room() > 0 && !isStopped) {
-      const next = nextHeld();
+    while (free() > 0 && !isStopped) {
+      const next = room.next();
       if (!next) break;
-      next.isRunning = true;
       const task = handleWork(bus, next, options).finally(() => {
-        held.delete(next.message.seq);
+        room.remove(next);
         running.delete(task);
         dispatch();
       });
       running.add(task);
     }
-    for (const { source } of lanes.values()) source.wake();
+    for (const source of sources.values()) source.wake();
   };
-  const receive = (waiting: Held[], message: JsMsg) => {
-    if (isStopped) return message.nak();
-    const known = held.get(message.seq);
-    if (known) {
-      known.message = message;
-      return;
-    }
-    const arrived = { message, arrivedAtMs: performance.now(), isRunning: false };
-    held.set(message.seq, arrived);
-    waiting.push(arrived);
-    dispatch();
-  };
-  const giveBack = (lane: Lane, isOverdue: (one: Held) => boolean) => {
-    const overdue = lane.waiting.filter(isOverdue);
-    lane.waiting = lane.waiting.filter((one) => !overdue.includes(one));
-    for (const { message } of overdue) {
-      held.delete(message.seq);
-      message.nak();
-    }
-  };
-  const openLane = (address: { name: string; queue: string; app: string }): Lane => {
-    const demand = () => {
-      const missing = Math.min(batchMax, Math.max(1, room())) - lane.waiting.length;
-      return lane.waiting.length === 0 || room() > 0 ? Math.max(0, missing) : 0;
-    };
-    const source = openWorkSource(bus, {
-      ...addressOf(options.kind, address),
-      demand,
-      onMessage: (message) => receive(lane.waiting, message),
-      onError: (error) => options.onError?.(error, { subject: address.name, deliveries: 0 }),
-    });
-    const lane: Lane = { waiting: [], source };
-    return lane;
-  };
-  const openLanes = () => {
+  const openSources = () => {
     const wanted = options.queues.flatMap((queue) => options.apps.apps().map((app) => ({ queue, app })));
     for (const { queue, app } of isStopped ? [] : wanted) {
-      const name = `${options.kind}-${queue}-${app}`;
-      if (!lanes.has(name)) lanes.set(name, openLane({ name, queue, app }));
+      const lane = `${options.kind}-${queue}-${app}`;
+      if (sources.has(lane)) continue;
+      const source = openWorkSource(bus, {
+        ...addressOf(options.kind, { lane, queue, app }),
+        demand: () => demandOf({ waiting: room.waitingIn(lane), free: free() }),
+        onMessage(message) {
+          if (isStopped) message.nak();
+          else if (room.add(message, { lane, nowMs: performance.now() })) dispatch();
+        },
+        onError: (error) => options.onError?.(error, { subject: lane, deliveries: 0 }),
+      });
+      sources.set(lane, source);
     }
   };
-  const keepHolding = () => {
-    const isOverdue = (one: Held) => performance.now() - one.arrivedAtMs > giveBackAfterMs;
-    for (const lane of lanes.values()) giveBack(lane, isOverdue);
-    for (const { message } of held.values()) message.working();
-    for (const { source } of lanes.values()) source.wake();
-  };
-
-  const holding = setInterval(keepHolding, reportEveryMs);
-  const unsubscribe = options.apps.onChange(openLanes);
-  openLanes();
+  const giveBack = (arrivedBeforeMs: number) => room.takeWaiting(arrivedBeforeMs).forEach(({ work }) => work.nak());
+  const holding = setInterval(() => {
+    giveBack(performance.now() - giveBackAfterMs);
+    for (const { work } of room.held()) work.working();
+    for (const source of sources.values()) source.wake();
+  }, reportEveryMs);
+  const unsubscribe = options.apps.onChange(openSources);
+  openSources();
 
   return {
     async stop() {
       isStopped = true;
       unsubscribe();
-      for (const lane of lanes.values()) {
-        lane.source.stop();
-        giveBack(lane, () => true);
-      }
-      await Promise.all([...running, ...[...lanes.values()].map(({ source }) => source.done)]);
+      for (const source of sources.values()) source.stop();
+      giveBack(Infinity);
+      await Promise.all([...running, ...[...sources.values()].map(({ done }) => done)]);
       clearInterval(holding);
     },
   };
 }
 
-function addressOf(kind: Work['kind'], of: { name: string; queue: string; app: string }) {
+/** How much to ask for: what can be begun, and one to be ready when something gets free, so that every app has its turn. */
+function demandOf({ waiting, free }: { waiting: number; free: number }): number {
+  return Math.max(0, Math.min(batchMax, Math.max(1, free)) - waiting);
+}
+
+function addressOf(kind: Work['kind'], of: { lane: string; queue: string; app: string }) {
   return kind === 'think'
-    ? { stream: streams.think, name: of.name, filter: subjects.thinkOfApp(of.queue, of.app) }
-    : { stream: streams.act, name: of.name, filter: subjects.actOfApp(of.queue, of.app) };
+    ? { stream: streams.think, name: of.lane, filter: subjects.thinkOfApp(of.queue, of.app) }
+    : { stream: streams.act, name: of.lane, filter: subjects.actOfApp(of.queue, of.app) };
 }

@@ -1,4 +1,7 @@
-/** The TypeScript client of Pawl's HTTP API, and workers for its tools. */
+/** The TypeScript client of Pawl's HTTP API. */
+export { createClient, type ClientOptions, type PawlClient, type StoredObject } from './client.ts';
+export type { EventsOptions, RunEvent } from './run-events.ts';
+export { PawlError } from './pawl-error.ts';
 export {
   defineTool,
   ToolRefusal,

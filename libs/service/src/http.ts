@@ -49,9 +49,10 @@ export type HttpServer = {
 /** Makes the server; routes are added to `http` before it listens. */
 export async function createHttp(options: HttpOptions): Promise<HttpServer> {
   const answerError = createErrorHandler(options.log);
+  const logger: FastifyBaseLogger = options.log;
   const http: Http = fastify({
     bodyLimit: options.bodyLimitBytes ?? 1_048_576,
-    loggerInstance: options.log as FastifyBaseLogger,
+    loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },

@@ -16,7 +16,7 @@ export function takeJsonBodies(http: Http): void {
     try {
       const text = textOf(body);
       refuseDeepNesting(text);
-      parseSafely(request, text, (error, value) =>
+      void parseSafely(request, text, (error, value) =>
         done(error && new RejectedError('invalid_json', error.message), value),
       );
     } catch (error) {

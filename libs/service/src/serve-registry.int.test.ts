@@ -57,7 +57,7 @@ async function call(method: 'GET' | 'PUT' | 'DELETE', url: string, { key = 'demo
     },
     ...(body !== undefined && { payload: JSON.stringify(body) }),
   });
-  const answer = (response.body ? response.json() : {}) as Record<string, unknown>;
+  const answer = response.body ? response.json<Record<string, unknown>>() : {};
   return { status: response.statusCode, code: answer['code'], answer };
 }
 
