@@ -20,7 +20,10 @@ const pawl = await startProcesses({
       delayMs: 20,
       respond: ({ turn }) =>
         turn < turns
-          ? { say: `Round ${turn}.`, calls: ['a', 'b', 'c'].map((q) => ({ tool: 'quick', args: { q: `${q}${turn}` } })) }
+          ? {
+              say: `Round ${turn}.`,
+              calls: ['a', 'b', 'c'].map((q) => ({ tool: 'quick', args: { q: `${q}${turn}` } })),
+            }
           : { answer: 'The answer.' },
     },
   },
@@ -88,7 +91,11 @@ async function bareLoop(modelUrl: string): Promise<void> {
     const results = message.tool_calls.map(async (call): Promise<Message> => {
       const { q } = JSON.parse(call.function.arguments) as { q: string };
       const result = await fetch(`${tools.url}/wait/20?q=${q}`);
-      return { role: 'tool', tool_call_id: call.id, content: JSON.stringify({ status: 'ok', data: await result.json() }) };
+      return {
+        role: 'tool',
+        tool_call_id: call.id,
+        content: JSON.stringify({ status: 'ok', data: await result.json() }),
+      };
     });
     messages.push(...(await Promise.all(results)));
   }

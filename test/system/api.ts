@@ -38,7 +38,13 @@ export function createApi(of: { urls: Urls; key: string }) {
       put('orchestrator', 'agents', {
         kind: 'Agent',
         name,
-        spec: { instructions: 'Answer the question.', models: { think: 'smart', conclude: 'smart' }, ...spec },
+        spec: {
+          instructions: 'Answer the question.',
+          models: { think: 'smart', conclude: 'smart' },
+          reflection: { every: 1_000 },
+          compression: { every: 1_000 },
+          ...spec,
+        },
       }),
     putTool: (name: string, spec: Partial<ToolSpec>) =>
       put('toolRunner', 'tools', { kind: 'Tool', name, spec: { description: `The tool ${name}.`, ...spec } }),
@@ -55,8 +61,10 @@ export function createApi(of: { urls: Urls; key: string }) {
       send<RunView>('POST', `${of.urls.orchestrator}/v1/runs?wait=${waitSeconds}`, body),
     getRun: (id: string, waitSeconds = 0) =>
       send<RunView>('GET', `${of.urls.orchestrator}/v1/runs/${id}?wait=${waitSeconds}`),
-    cancel: (id: string, body: object = {}) => send<RunView>('POST', `${of.urls.orchestrator}/v1/runs/${id}/cancel`, body),
-    getTrace: (id: string) => send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
+    cancel: (id: string, body: object = {}) =>
+      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs/${id}/cancel`, body),
+    getTrace: (id: string) =>
+      send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
   };
 }
 

@@ -18,7 +18,10 @@ beforeAll(async () => {
         delayMs: 50,
         respond: ({ question, turn }) =>
           turn < rounds
-            ? { say: `Round ${turn}.`, calls: [0, 1].map((n) => ({ tool: 'slow', args: { q: `${question} ${turn} ${n}` } })) }
+            ? {
+                say: `Round ${turn}.`,
+                calls: [0, 1].map((n) => ({ tool: 'slow', args: { q: `${question} ${turn} ${n}` } })),
+              }
             : { answer: 'Done.' },
       },
     },
@@ -43,7 +46,12 @@ describe.each(serviceNames)('kill -9 of %s in mid-run', (name) => {
     await pawl.kill(name);
     await pawl.start(name);
     const { body: run } = await pawl.api.getRun(id, 60);
-    expect(run).toMatchObject({ stopReason: 'final_answer', answer: 'Done.', steps: rounds + 1, toolCalls: rounds * 2 });
+    expect(run).toMatchObject({
+      stopReason: 'final_answer',
+      answer: 'Done.',
+      steps: rounds + 1,
+      toolCalls: rounds * 2,
+    });
     const records = await eventually(async () => {
       const { body } = await pawl.api.getTrace(id);
       return body.records?.at(-1)?.['kind'] === 'ended' && body.records;

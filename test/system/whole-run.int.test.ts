@@ -18,7 +18,10 @@ beforeAll(async () => {
       scripted: {
         respond: ({ question, turn }) =>
           question.startsWith('three') && turn < Number(question.split(' ')[1])
-            ? { say: `Round ${turn}.`, calls: ['a', 'b', 'c'].map((q) => ({ tool: 'slow', args: { q: `${q}${turn}` } })) }
+            ? {
+                say: `Round ${turn}.`,
+                calls: ['a', 'b', 'c'].map((q) => ({ tool: 'slow', args: { q: `${q}${turn}` } })),
+              }
             : { answer: 'The answer.' },
       },
     },
@@ -58,8 +61,14 @@ describe('a run with three parallel calls', () => {
     for (const span of [...find('chat'), ...find('execute_tool')]) {
       expect(span.parentSpanContext?.spanId).toBe(root?.spanContext().spanId);
     }
-    expect(root?.attributes).toMatchObject({ 'gen_ai.operation.name': 'invoke_agent', 'pawl.stop_reason': 'final_answer' });
-    expect(find('chat')[0]?.attributes).toMatchObject({ 'gen_ai.request.model': 'scripted', 'gen_ai.provider.name': 'sim' });
+    expect(root?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'invoke_agent',
+      'pawl.stop_reason': 'final_answer',
+    });
+    expect(find('chat')[0]?.attributes).toMatchObject({
+      'gen_ai.request.model': 'scripted',
+      'gen_ai.provider.name': 'sim',
+    });
   });
 
   it('passes the trace on to the tool and takes it over from the caller', async () => {

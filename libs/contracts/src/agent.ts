@@ -25,6 +25,21 @@ export const limitsSchema = z.strictObject({
 });
 export type Limits = z.infer<typeof limitsSchema>;
 
+/** The texts that the loop itself says to a model. */
+export const wordNames = [
+  'guided',
+  'brief',
+  'observationAnalysis',
+  'reflection',
+  'compression',
+  'intervention',
+  'closing',
+  'plan',
+  'replan',
+  'textProtocol',
+  'repair',
+] as const;
+
 export const agentSpecSchema = z.strictObject({
   description: z.string().max(4_000).optional(),
   instructions: z.string().min(1).max(200_000),
@@ -78,5 +93,25 @@ export const agentSpecSchema = z.strictObject({
     .max(100)
     .optional(),
   answer: z.strictObject({ schema: z.record(z.string(), z.unknown()) }).optional(),
+  policies: z
+    .strictObject({
+      /** Whether calls of writing tools need approval once the run has read untrusted data. Default false. */
+      approveWritesWhenTainted: z.boolean().optional(),
+    })
+    .optional(),
+  /** `text`: for models without tool calling, a strict Thought / Action / Final Answer protocol. Default `native`. */
+  toolCalling: z.enum(['native', 'text']).optional(),
+  /** The loop's own words to the model, each replaced by the agent's. */
+  words: z.partialRecord(z.enum(wordNames), z.string().max(20_000)).optional(),
+  webhooks: z
+    .strictObject({
+      /** Told when a run begins to wait for a person. */
+      waiting: z.strictObject({
+        url: z.url({ protocol: /^https?$/ }),
+        /** Signs the request (Standard Webhooks); may hold `${secret:NAME}`. */
+        secret: z.string().max(2_000).optional(),
+      }),
+    })
+    .optional(),
 });
 export type AgentSpec = z.infer<typeof agentSpecSchema>;

@@ -15,8 +15,11 @@ export const budgetSpecSchema = z.strictObject({
     z.strictObject({ amount: decimalSchema, currency: currencySchema }),
     z.strictObject({ tokens: count }),
     z.strictObject({ calls: count }),
+    /** Calls under way at once. */
+    z.strictObject({ concurrent: count }),
   ]),
-  window: z.enum(['total', 'day', 'week', 'month']),
+  /** A budget of a minute is a rate limit: what it refuses may be asked again when the minute is over. */
+  window: z.enum(['total', 'minute', 'day', 'week', 'month']),
   /** IANA zone in which the window begins and ends. Default UTC. */
   timeZone: z.string().min(1).max(100).optional(),
 });

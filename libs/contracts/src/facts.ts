@@ -33,30 +33,6 @@ export const settledLimitsSchema = z.object({
 });
 export type SettledLimits = z.infer<typeof settledLimitsSchema>;
 
-export const startedSchema = z.object({
-  ...base,
-  kind: z.literal('started'),
-  agent: z.object({ name: objectNameSchema, revision: sha256Schema }),
-  /** Hash of the pinned definition. */
-  definition: sha256Schema,
-  input: z.string(),
-  user: actingUserSchema.optional(),
-  session: z.string().optional(),
-  environment: z.record(z.string(), z.unknown()).optional(),
-  metadata: z.record(z.string(), z.string()).optional(),
-  lane: z.enum(['interactive', 'batch']),
-  limits: settledLimitsSchema,
-  /** When the wall clock runs out. */
-  deadlineAt: isoTimeSchema,
-  traceId: z.string().regex(/^[0-9a-f]{32}$/),
-  /** The span of the request that asked for the run, where it brought one. */
-  parentSpanId: z
-    .string()
-    .regex(/^[0-9a-f]{16}$/)
-    .optional(),
-});
-export type Started = z.infer<typeof startedSchema>;
-
 /** A tool call as the model asked for it: `args` is the model's own text, JSON or not. */
 export const toolCallSchema = z.object({ id: z.string(), tool: z.string(), args: z.string() });
 export type ToolCall = z.infer<typeof toolCallSchema>;
@@ -77,6 +53,8 @@ export const thoughtSchema = z.object({
   purpose: purposeSchema,
   /** On a closing call (purpose `conclude`): why the run is being closed, as the work said. */
   closing: stopReasonSchema.optional(),
+  /** How many of the run's signals its prompt held. */
+  signalsSeen: index.optional(),
   /** `failed`: no answer came, `error` says why; money may have been spent all the same. */
   outcome: z.enum(['reply', 'failed']),
   text: z.string(),
@@ -103,8 +81,14 @@ export const actedCallSchema = z.object({
   args: z.string(),
   /** Hash of the canonical arguments; absent where the text is not JSON. */
   argsHash: sha256Schema.optional(),
-  /** `run`: sent to a tool-runner. `answered`: the orchestrator itself writes the observation. */
-  admission: z.enum(['run', 'answered']),
+  /**
+   * `run`: sent to a tool-runner. `answered`: the orchestrator itself writes the observation. `approval`: waits for a person's
+   * decision. `input`: waits for a person's answer. `subrun`: another run answers it.
+   */
+  admission: z.enum(['run', 'answered', 'approval', 'input', 'subrun']),
+  /** For `approval`: why it is asked for, and when it is too late. */
+  why: z.string().optional(),
+  expiresAt: isoTimeSchema.optional(),
 });
 export type ActedCall = z.infer<typeof actedCallSchema>;
 
@@ -131,8 +115,48 @@ export const observedSchema = z.object({
   attempt: z.number().int().positive(),
   startedAt: isoTimeSchema,
   durationMs: z.number().nonnegative(),
+  /** What the sub-run that answered the call has used. */
+  spent: z.object({ tokens: index, costNanoUsd: nanoUsdSchema }).optional(),
 });
 export type Observed = z.infer<typeof observedSchema>;
+
+export const startedSchema = z.object({
+  ...base,
+  kind: z.literal('started'),
+  agent: z.object({ name: objectNameSchema, revision: sha256Schema }),
+  /** Hash of the pinned definition. */
+  definition: sha256Schema,
+  input: z.string(),
+  user: actingUserSchema.optional(),
+  session: z.string().optional(),
+  environment: z.record(z.string(), z.unknown()).optional(),
+  metadata: z.record(z.string(), z.string()).optional(),
+  lane: z.enum(['interactive', 'batch']),
+  limits: settledLimitsSchema,
+  /** When the wall clock runs out, times of waiting for humans not counted. */
+  deadlineAt: isoTimeSchema,
+  /** Earlier questions of the session with their answers, oldest first. */
+  history: z.array(z.object({ input: z.string(), answer: z.string() })).optional(),
+  /** The call of another run that this run answers. */
+  parent: z.object({ runId: runIdSchema, m: index, i: index }).optional(),
+  /** Runs above this one, nearest first, each with what it may spend in all: money of this run is theirs, too. */
+  ancestors: z.array(z.object({ runId: runIdSchema, spendLimitNanoUsd: nanoUsdSchema })).optional(),
+  /** Whether what this run was asked comes out of untrusted data. */
+  isTainted: z.boolean().optional(),
+  /** The run and the step at which this run goes its own way. */
+  forkOf: z.object({ runId: runIdSchema, fromStep: index }).optional(),
+  /** What a fork takes over of the run it comes from; neither paid nor done again. */
+  seed: z.array(z.discriminatedUnion('kind', [thoughtSchema, actedSchema, observedSchema])).optional(),
+  /** Whether calls of writing tools are denied. */
+  areWritesBlocked: z.boolean().optional(),
+  traceId: z.string().regex(/^[0-9a-f]{32}$/),
+  /** The span of the request that asked for the run, where it brought one. */
+  parentSpanId: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .optional(),
+});
+export type Started = z.infer<typeof startedSchema>;
 
 export const approvalSchema = z.object({
   ...base,
@@ -147,6 +171,7 @@ export const approvalSchema = z.object({
   reason: z.string().optional(),
   by: z.string(),
 });
+export type Approval = z.infer<typeof approvalSchema>;
 
 export const signalSchema = z.object({
   ...base,
@@ -158,6 +183,8 @@ export const signalSchema = z.object({
   by: z.string(),
 });
 
+export type Signal = z.infer<typeof signalSchema>;
+
 export const cancelSchema = z.object({
   ...base,
   kind: z.literal('cancel'),
@@ -166,31 +193,37 @@ export const cancelSchema = z.object({
 });
 export type Cancel = z.infer<typeof cancelSchema>;
 
-export const pausedSchema = z.object({ ...base, kind: z.literal('paused'), k: index, stopReason: stopReasonSchema });
-export const resumedSchema = z.object({
-  ...base,
-  kind: z.literal('resumed'),
-  k: index,
-  limits: settledLimitsSchema,
-  deadlineAt: isoTimeSchema,
-});
-
-export const endedSchema = z.object({
-  ...base,
-  kind: z.literal('ended'),
+/** How a run stands when it stops, for good or until it is given more. */
+const outcomeShape = {
   stopReason: stopReasonSchema,
   /** The final answer, or the best one so far. */
   answer: z.string().nullable(),
   /** Whether `answer` is less than what was asked for. */
   partial: z.boolean(),
-  /** One sentence on why it ended, for people. */
+  /** One sentence on why it stopped, for people. */
   detail: z.string(),
   steps: index,
   toolCalls: index,
   tokens: index,
   costNanoUsd: nanoUsdSchema,
   durationMs: z.number().nonnegative(),
+};
+
+/** The run stopped at a limit and may be resumed with more. */
+export const pausedSchema = z.object({ ...base, kind: z.literal('paused'), k: index, ...outcomeShape });
+export type Paused = z.infer<typeof pausedSchema>;
+
+export const resumedSchema = z.object({
+  ...base,
+  kind: z.literal('resumed'),
+  k: index,
+  limits: settledLimitsSchema,
+  deadlineAt: isoTimeSchema,
+  by: z.string(),
 });
+export type Resumed = z.infer<typeof resumedSchema>;
+
+export const endedSchema = z.object({ ...base, kind: z.literal('ended'), ...outcomeShape });
 export type Ended = z.infer<typeof endedSchema>;
 
 export const factSchema = z.discriminatedUnion('kind', [

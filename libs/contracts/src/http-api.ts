@@ -1,7 +1,7 @@
 /** What clients send and get on the runs API. */
 import { z } from 'zod';
-import { limitsSchema } from './agent.ts';
-import { objectNameSchema } from './names.ts';
+import { agentSpecSchema, limitsSchema } from './agent.ts';
+import { objectNameSchema, sha256Schema } from './names.ts';
 import { moneyViewSchema } from './money.ts';
 import { runUserSchema } from './facts.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
@@ -20,7 +20,49 @@ export type CreateRun = z.infer<typeof createRunSchema>;
 
 export const cancelRunSchema = z.strictObject({ reason: z.string().max(2_000).optional() });
 
+/** A person's decision on a call that waits for one. `argsHash` is that of the arguments that the person was shown. */
+export const decideApprovalSchema = z.discriminatedUnion('decision', [
+  z.strictObject({ decision: z.literal('approve'), argsHash: sha256Schema, reason: z.string().max(2_000).optional() }),
+  z.strictObject({ decision: z.literal('deny'), argsHash: sha256Schema, reason: z.string().max(2_000).optional() }),
+  z.strictObject({
+    decision: z.literal('edit'),
+    argsHash: sha256Schema,
+    args: z.record(z.string(), z.unknown()),
+    reason: z.string().max(2_000).optional(),
+  }),
+]);
+
+/** What is told to a run that is under way: words of a user, or data of the environment, or both. */
+export const sendSignalSchema = z
+  .strictObject({ text: z.string().min(1).max(100_000).optional(), data: z.unknown().optional() })
+  .refine((signal) => signal.text !== undefined || signal.data !== undefined, 'needs text or data');
+
+export const resumeRunSchema = z.strictObject({ limits: limitsSchema.optional() });
+
+export const forkRunSchema = z.strictObject({
+  /** The first step that the fork takes itself; those before are taken over. 1 takes over nothing. */
+  fromStep: z.number().int().positive(),
+  input: z.string().min(1).max(1_000_000).optional(),
+  instructions: z.string().min(1).max(200_000).optional(),
+  models: agentSpecSchema.shape.models.partial().optional(),
+  allowWrites: z.boolean().optional(),
+});
+export type ForkRun = z.infer<typeof forkRunSchema>;
+
 export const runStatusSchema = z.enum(['running', 'waiting', 'paused', 'ended']);
+
+export const pendingCallSchema = z.object({
+  callId: z.string(),
+  tool: z.string(),
+  /** The arguments as they would be executed. */
+  args: z.unknown(),
+  argsHash: z.string(),
+  expiresAt: z.string().nullable(),
+  /** Why the run waits: the reason of the approval, or the question to the user. */
+  why: z.string(),
+  kind: z.enum(['approval', 'input']),
+});
+export type PendingCall = z.infer<typeof pendingCallSchema>;
 
 export const runViewSchema = z.object({
   id: z.string(),
@@ -37,10 +79,14 @@ export const runViewSchema = z.object({
   toolCalls: z.number(),
   tokens: z.number(),
   cost: moneyViewSchema,
-  pending: z.array(z.unknown()),
+  /** Calls that wait for a person. */
+  pending: z.array(pendingCallSchema),
   traceId: z.string(),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
+  /** The run that this one answers a call of. */
+  parent: z.object({ runId: z.string(), callId: z.string() }).optional(),
+  forkOf: z.object({ runId: z.string(), fromStep: z.number() }).optional(),
 });
 export type RunView = z.infer<typeof runViewSchema>;
 

@@ -26,7 +26,7 @@ export const sqlKindSchema = z.strictObject({
 
 /** One of Pawl's own tools, offered under the name of this object. */
 export const builtinKindSchema = z.strictObject({
-  name: z.enum(['calculator', 'current_time', 'read_result']),
+  name: z.enum(['calculator', 'current_time', 'read_result', 'ask_user', 'direct_answer']),
 });
 
 const specShape = {

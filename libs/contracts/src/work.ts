@@ -45,6 +45,8 @@ export const thinkWorkSchema = z.object({
   purpose: purposeSchema,
   /** On a closing call: why the run is being closed. It is repeated on the thought. */
   closing: stopReasonSchema.optional(),
+  /** How many of the run's signals the messages hold. It is repeated on the thought. */
+  signalsSeen: index.optional(),
   user: actingUserSchema.optional(),
   lane: z.enum(['interactive', 'batch']),
   /** Name of the ModelRoute. */
@@ -55,6 +57,14 @@ export const thinkWorkSchema = z.object({
   maxOutputTokens: z.number().int().positive(),
   /** What the run's budget may reach with this call: the run's limit, less the reserve for the closing call. */
   runSpendLimitNanoUsd: nanoUsdSchema,
+  /** Runs above this one, each with what it may spend in all; every one has to have room for the call. */
+  ancestors: z.array(z.object({ runId: runIdSchema, spendLimitNanoUsd: nanoUsdSchema })).optional(),
+  /** Whether the words beside tool calls are neither streamed nor kept. */
+  areThoughtsHidden: z.boolean().optional(),
+  /** Classes of the data that the run has touched: only endpoints that are allowed for all of them are asked. */
+  dataClasses: z.array(objectNameSchema).max(50).optional(),
+  /** JSON Schema that the text of the reply has to fit, for endpoints that can hold a model to it. */
+  answerSchema: z.record(z.string(), z.unknown()).optional(),
   deadlineAt: isoTimeSchema,
 });
 export type ThinkWork = z.infer<typeof thinkWorkSchema>;

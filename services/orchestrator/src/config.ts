@@ -9,9 +9,14 @@ const schema = z.object({
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
 });
 
-export type Config = z.infer<typeof schema>;
+export type Config = z.infer<typeof schema> & {
+  /** The value of `${secret:NAME}` for an app: `PAWL_SECRET_<APP>_<NAME>`, else `PAWL_SECRET_<NAME>`; nothing else. */
+  secretOf(app: string, name: string): string | undefined;
+};
 
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
-  return readConfig(schema, environment);
+  const secretOf = (app: string, name: string) =>
+    environment[`PAWL_SECRET_${app.toUpperCase().replaceAll('-', '_')}_${name}`] ?? environment[`PAWL_SECRET_${name}`];
+  return { ...readConfig(schema, environment), secretOf };
 }

@@ -10,13 +10,17 @@ let players: Players;
 let isHolding = false;
 
 beforeAll(async () => {
-  players = await playServices(servers, {
-    think: (work) =>
-      work.m < 3
-        ? { text: `round ${work.m}`, calls: [{ id: 'x', tool: 'search', args: `{"m":${work.m}}` }] }
-        : { text: 'done' },
-    act: () => (isHolding ? undefined : {}),
-  });
+  players = await playServices(
+    servers,
+    {
+      think: (work) =>
+        work.m < 3
+          ? { text: `round ${work.m}`, calls: [{ id: 'x', tool: 'search', args: `{"m":${work.m}}` }] }
+          : { text: 'done' },
+      act: () => (isHolding ? undefined : {}),
+    },
+    { reflection: { every: 100 } },
+  );
   replicas = [await startReplica(servers), await startReplica(servers)];
 });
 afterAll(async () => {

@@ -46,7 +46,11 @@ export type Plays = {
 };
 
 /** Plays the other services for the apps `demo` and `other`, which get a key and the agent `analyst` each. */
-export async function playServices(servers: TestServers, plays: Plays, agent: Partial<AgentSpec> = {}): Promise<Players> {
+export async function playServices(
+  servers: TestServers,
+  plays: Plays,
+  agent: Partial<AgentSpec> = {},
+): Promise<Players> {
   const bus = await connectBus({ url: servers.natsUrl, name: 'played' });
   const directory = await connectKeys(bus);
   const registry = await connectRegistry(bus);
@@ -70,7 +74,8 @@ export async function playServices(servers: TestServers, plays: Plays, agent: Pa
       async handle(work, { trace }) {
         thinks.push(work);
         const played = plays.think(work);
-        if (played) await publishFact(bus, thoughtOf(work, played), { ...trace, spanId: thoughtSpanId(work.runId, work.m) });
+        if (played)
+          await publishFact(bus, thoughtOf(work, played), { ...trace, spanId: thoughtSpanId(work.runId, work.m) });
       },
     }),
     await consumeWork(bus, {

@@ -6,19 +6,26 @@ import { connectBus, connectKeys, connectRegistry, createDefinitions } from '@pa
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
 import type { Config } from './config.ts';
-import { checkAgent } from './http/check-agent.ts';
-import { cancelRunRoute } from './http/cancel-run.ts';
+import { createAgentCheck } from './http/check-agent.ts';
 import { createRunRoute } from './http/create-run.ts';
+import { forkRunRoute } from './http/fork-run.ts';
 import { listRunsRoute } from './http/list-runs.ts';
 import { readRunRoute } from './http/read-run.ts';
 import { runEventsRoute } from './http/run-events.ts';
+import { wordRoutes } from './http/words.ts';
+import { createForkRun } from './intake/fork-run.ts';
 import { createRunStore } from './intake/run-store.ts';
+import { createSayWord } from './intake/say-word.ts';
 import { createStartRun } from './intake/start-run.ts';
+import { createSubRuns } from './intake/sub-runs.ts';
 import { createWatchdog } from './intake/watchdog.ts';
+import { createWordStore } from './intake/word-store.ts';
 import { createEndings } from './partitions/endings.ts';
 import { createPartitions } from './partitions/partitions.ts';
+import { createPerform } from './partitions/perform.ts';
 import { createReadRun } from './partitions/read-run.ts';
 import { createSettleRun } from './partitions/settle-run.ts';
+import { createTellWaiting } from './partitions/tell-waiting.ts';
 import { schema } from './schema.ts';
 
 export async function createOrchestrator(config: Config, log: Log): Promise<{ parts: Part[]; url(): string }> {
@@ -33,11 +40,22 @@ export async function createOrchestrator(config: Config, log: Log): Promise<{ pa
   const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
   const definitions = createDefinitions(bus);
   const store = createRunStore(database);
+  const words = createWordStore(database);
+  const sayWord = createSayWord({ bus, words });
+  const subRuns = createSubRuns({ bus, registry, definitions, store, sayWord });
 
   const endings = createEndings();
-  const partitions = createPartitions({ bus, definitions, log, onEnded: createSettleRun({ store, endings, log }) });
-  const watchdog = createWatchdog({ bus, store, partitions, log });
+  const tellWaiting = createTellWaiting({ definitions, secretOf: config.secretOf, log });
+  const partitions = createPartitions({
+    bus,
+    definitions,
+    perform: createPerform({ bus, sayWord, subRuns }),
+    log,
+    onChange: createSettleRun({ store, subRuns, endings, tellWaiting, log }),
+  });
+  const watchdog = createWatchdog({ bus, store, words, partitions, log });
   const startRun = createStartRun({ bus, registry, definitions, store });
+  const forkRun = createForkRun({ bus, definitions, store });
   const readRun = createReadRun({ bus, store, partitions, endings });
 
   const server = await createHttp({
@@ -52,8 +70,10 @@ export async function createOrchestrator(config: Config, log: Log): Promise<{ pa
   readRunRoute(server.http, { authorizer, readRun });
   listRunsRoute(server.http, { authorizer, store, readRun });
   runEventsRoute(server.http, { authorizer, bus, readRun });
-  cancelRunRoute(server.http, { authorizer, bus, store, readRun });
-  serveRegistry(server.http, { registry, authorizer, kinds: ['Agent'], validate: checkAgent });
+  wordRoutes(server.http, { authorizer, bus, readRun, partitions, sayWord });
+  forkRunRoute(server.http, { authorizer, readRun, forkRun });
+  const validate = createAgentCheck({ privateHosts: config.PAWL_ALLOW_PRIVATE_HOSTS });
+  serveRegistry(server.http, { registry, authorizer, kinds: ['Agent'], validate });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
   const connections: Part = {

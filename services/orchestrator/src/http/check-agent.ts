@@ -1,20 +1,45 @@
-/** What an agent may not ask for, although its schema allows it: limits that can't be met, and what isn't built yet. */
+/** What an agent may not ask for, although its schema allows it: what can't be met, and what could never hold. */
 import { RejectedError, type RegistryObject } from '@pawl/contracts';
+import { checkAnswerSchema } from '../run/answer.ts';
 import { settleLimits } from '../run/limits.ts';
+import { checkCondition } from '../run/rules.ts';
 
-/** Throws `RejectedError` for what would otherwise be silently ignored, to somebody's harm. */
-export function checkAgent(object: RegistryObject): void {
-  if (object.kind !== 'Agent') return;
-  const { spec } = object;
-  settleLimits(spec.limits, undefined);
-  const unsupported = [
-    spec.strategy && spec.strategy !== 'react' ? `strategy ${spec.strategy}` : undefined,
-    spec.stages ? 'stages' : undefined,
-    spec.approvals ? 'approvals' : undefined,
-    spec.answer ? 'answer.schema' : undefined,
-    spec.thoughts === 'hidden' ? 'thoughts: hidden' : undefined,
-  ].filter((name) => name !== undefined);
-  if (unsupported.length > 0) {
-    throw new RejectedError('not_supported', `not supported yet: ${unsupported.join(', ')}`);
-  }
+export type WebhookTargets = {
+  /** Private hosts that webhooks may be sent to. */
+  privateHosts: string[];
+};
+
+/** Throws `RejectedError` with a sentence for the first mistake. */
+export function createAgentCheck(targets: WebhookTargets): (object: RegistryObject) => void {
+  return (object) => {
+    if (object.kind !== 'Agent') return;
+    const { spec } = object;
+    settleLimits(spec.limits, undefined);
+    checkAnswerSchema(spec);
+    for (const [index, stage] of (spec.stages ?? []).entries()) {
+      if (stage.enterWhen !== undefined) checkCondition(`stages.${index}.enterWhen`, stage.enterWhen);
+    }
+    for (const [index, rule] of (spec.approvals ?? []).entries()) {
+      if (rule.when !== undefined) checkCondition(`approvals.${index}.when`, rule.when);
+      checkNamed(`approvals.${index}.tool`, rule.tool, spec.tools ?? []);
+    }
+    const webhook = spec.webhooks?.waiting;
+    if (webhook) checkTarget(new URL(webhook.url), targets);
+  };
+}
+
+function checkNamed(path: string, tool: string, tools: string[]): void {
+  if (!tools.includes(tool))
+    throw new RejectedError('invalid_request', `${path}: ${tool} is not among the agent's tools`);
+}
+
+/** Webhooks go to the open web over TLS, or to a private host that the operator has named. */
+function checkTarget(url: URL, { privateHosts }: WebhookTargets): void {
+  if (privateHosts.includes(url.hostname.toLowerCase())) return;
+  const isName = /^[a-z0-9.-]+\.[a-z]{2,}$/i.test(url.hostname) && !/\.(local|internal|localhost)$/i.test(url.hostname);
+  if (url.protocol === 'https:' && isName) return;
+  throw new RejectedError(
+    'target_not_allowed',
+    `webhooks.waiting.url: ${url.host} has to be a public host over https, or be named in PAWL_ALLOW_PRIVATE_HOSTS`,
+  );
 }

@@ -38,6 +38,9 @@ export function createRunRoute(
     const { id } = started.view;
     const isCurrent = started.isNew && waitMs === 0;
     const view = isCurrent ? started.view : await using.readRun.readWhenEnded(caller.app, id, waitMs);
-    return await reply.code(started.isNew ? 201 : 200).header('location', `/v1/runs/${id}`).send(view);
+    return await reply
+      .code(started.isNew ? 201 : 200)
+      .header('location', `/v1/runs/${id}`)
+      .send(view);
   });
 }

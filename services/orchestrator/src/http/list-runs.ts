@@ -1,4 +1,4 @@
-/** GET /v1/runs: an app's runs, newest first, in keyset pages. */
+/** GET /v1/runs: an app's runs, newest first, in keyset pages; a page filtered by status may hold fewer than its limit. */
 import { z } from 'zod';
 import { objectNameSchema, RejectedError, runStatusSchema } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
@@ -17,12 +17,15 @@ export function listRunsRoute(http: Http, using: { authorizer: Authorizer; store
   http.get('/v1/runs', { schema: { querystring: query } }, async (request) => {
     const { app } = using.authorizer.authorizeApp(request, 'runs:read');
     const { status, agent, cursor, limit } = request.query;
-    if (status === 'waiting' || status === 'paused') return { items: [], next: null };
-    const isEnded = status === undefined ? undefined : status === 'ended';
-    const runs = await using.store.list({ app, agent, isEnded, cursor: cursor ? parseCursor(cursor) : undefined, limit });
+    const stored = status === 'running' || status === 'waiting' ? 'open' : status;
+    const behind = cursor ? parseCursor(cursor) : undefined;
+    const runs = await using.store.list({ app, agent, status: stored, cursor: behind, limit });
     const last = runs.length === limit ? runs.at(-1) : undefined;
+    const views = await Promise.all(
+      runs.map(async (run) => run.view ?? (await using.readRun.read(app, run.started.runId))),
+    );
     return {
-      items: await Promise.all(runs.map((run) => run.view ?? using.readRun.read(app, run.started.runId))),
+      items: views.filter((view) => status === undefined || view.status === status),
       next: last ? formatCursor({ createdAt: last.createdAt, id: last.started.runId }) : null,
     };
   });

@@ -15,7 +15,12 @@ import { runParams } from './read-run.ts';
 const keepAliveEveryMs = 15_000;
 const bufferedBytesMax = 1_048_576;
 const query = z.strictObject({ deltas: z.enum(['true', 'false']).optional() });
-const headersSchema = z.looseObject({ 'last-event-id': z.string().regex(/^\d{1,15}$/, 'must be the id of an event').optional() });
+const headersSchema = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the id of an event')
+    .optional(),
+});
 
 export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus: Bus; readRun: ReadRun }): void {
   const closing = Promise.withResolvers<void>();
@@ -28,11 +33,25 @@ export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus:
     const behind = Number(request.headers['last-event-id'] ?? 0);
     const hasDeltas = request.query.deltas === 'true';
     reply.hijack();
-    await streamEvents(reply.raw, using.bus, { app, runId, behind, hasDeltas, hasEnded: status === 'ended', closing: closing.promise });
+    await streamEvents(reply.raw, using.bus, {
+      app,
+      runId,
+      behind,
+      hasDeltas,
+      hasEnded: status === 'ended',
+      closing: closing.promise,
+    });
   });
 }
 
-type Wanted = { app: string; runId: string; behind: number; hasDeltas: boolean; hasEnded: boolean; closing: Promise<void> };
+type Wanted = {
+  app: string;
+  runId: string;
+  behind: number;
+  hasDeltas: boolean;
+  hasEnded: boolean;
+  closing: Promise<void>;
+};
 
 async function streamEvents(response: ServerResponse, bus: Bus, wanted: Wanted): Promise<void> {
   response.writeHead(200, {

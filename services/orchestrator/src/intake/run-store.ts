@@ -1,111 +1,121 @@
-/** SQL over `runs.runs`: accepted runs, what people asked of them, and how they ended. */
-import type { Database } from '@pawl/db';
-import { cancelSchema, startedSchema, type Cancel, type RunView, type Started } from '@pawl/contracts';
+/** SQL over `runs.runs`: accepted runs and how they stand. */
+import type { Database, Queryable } from '@pawl/db';
+import { startedSchema, type RunView, type Started } from '@pawl/contracts';
 
 export type StoredRun = {
   started: Started;
-  cancel: Cancel | undefined;
-  /** The run as it ended, or undefined while it is open. */
+  /** The run as it stopped, or undefined while it is under way. */
   view: RunView | undefined;
   createdAt: string;
 };
 
-export type AcceptedRun =
-  | { outcome: 'accepted' }
-  | { outcome: 'repeated'; run: StoredRun; requestHash: string };
+export type AcceptedRun = { outcome: 'accepted' } | { outcome: 'repeated'; run: StoredRun; requestHash: string };
 
-export type RunPage = { items: StoredRun[]; next: string | null };
+export type RunStore = {
+  /** Commits a run, unless the app's idempotency key belongs to a run already. */
+  accept(run: { started: Started; idempotencyKey: string | undefined; requestHash: string }): Promise<AcceptedRun>;
+  find(app: string, id: string): Promise<StoredRun | undefined>;
+  /** Notes how a run stands once it has paused or ended. Repeating changes nothing; what has ended stays so. */
+  recordStopped(view: RunView): Promise<void>;
+  /** Open runs that were accepted before a time, oldest first. */
+  openRuns(of: { acceptedBefore: Date; limit: number }): Promise<StoredRun[]>;
+  /** Runs of a session that have ended with an answer, oldest first, the last few. */
+  sessionRuns(of: { app: string; session: string; userId: string | undefined; limit: number }): Promise<StoredRun[]>;
+  /** An app's runs, newest first, behind the cursor. */
+  list(of: ListOptions): Promise<StoredRun[]>;
+};
 
-export type RunStore = ReturnType<typeof createRunStore>;
+export type ListOptions = {
+  app: string;
+  agent: string | undefined;
+  status: 'open' | 'paused' | 'ended' | undefined;
+  cursor: { createdAt: string; id: string } | undefined;
+  limit: number;
+};
 
-type Row = { started: string; cancel: string | null; view: string | null; request_hash: string; created_at: Date };
+type Row = { started: string; view: string | null; request_hash: string; created_at: string };
 
-const columns = 'started, cancel, view, request_hash, created_at';
+/** The time as text, so that a cursor keeps its microseconds. */
+const columns = `started, view, request_hash, to_char(created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_at`;
 
-export function createRunStore(database: Database) {
-  const find = async (app: string, id: string): Promise<StoredRun | undefined> => {
-    const rows = await database.query<Row>(`select ${columns} from runs.runs where id = $1 and app = $2`, [id, app]);
-    return rows[0] && storedRun(rows[0]);
-  };
+export function createRunStore(database: Database): RunStore {
   return {
-    /** Commits a run, unless the app's idempotency key belongs to a run already. */
-    async accept(run: { started: Started; idempotencyKey: string | undefined; requestHash: string }): Promise<AcceptedRun> {
-      const { started } = run;
-      const inserted = await database.query(
-        `insert into runs.runs (id, app, agent, idempotency_key, request_hash, started)
-         values ($1, $2, $3, $4, $5, $6)
-         on conflict (app, idempotency_key) where idempotency_key is not null do nothing
-         returning id`,
-        [started.runId, started.app, started.agent.name, run.idempotencyKey ?? null, run.requestHash, JSON.stringify(started)],
-      );
-      if (inserted.length > 0) return { outcome: 'accepted' };
-      const rows = await database.query<Row>(
-        `select ${columns} from runs.runs where app = $1 and idempotency_key = $2`,
-        [started.app, run.idempotencyKey],
-      );
-      const row = rows[0];
-      if (!row) throw new TypeError('a conflicting run is not there');
-      return { outcome: 'repeated', run: storedRun(row), requestHash: row.request_hash };
+    accept: (run) => accept(database, run),
+    async find(app, id) {
+      const rows = await database.query<Row>(`select ${columns} from runs.runs where id = $1 and app = $2`, [id, app]);
+      return rows[0] && storedRun(rows[0]);
     },
-
-    find,
-
-    /** Keeps the first request to cancel an open run; gives the one that is kept, or undefined when the run has ended. */
-    async cancel(cancel: Cancel): Promise<Cancel | undefined> {
-      const rows = await database.query<{ cancel: string }>(
-        `update runs.runs set cancel = coalesce(cancel, $3)
-         where id = $1 and app = $2 and ended_at is null
-         returning cancel`,
-        [cancel.runId, cancel.app, JSON.stringify(cancel)],
-      );
-      return rows[0] && cancelSchema.parse(JSON.parse(rows[0].cancel));
-    },
-
-    /** Notes how a run ended. Repeating changes nothing. */
-    async recordEnded(view: RunView): Promise<void> {
+    async recordStopped(view) {
+      const status = view.status === 'ended' ? 'ended' : 'paused';
       await database.query(
-        'update runs.runs set ended_at = $2, view = $3 where id = $1 and ended_at is null',
-        [view.id, view.endedAt, JSON.stringify(view)],
+        `update runs.runs set status = $2, stopped_at = coalesce($3, now()), view = $4 where id = $1 and status <> 'ended'`,
+        [view.id, status, view.endedAt, JSON.stringify(view)],
       );
     },
-
-    /** Open runs that were accepted before a time, oldest first, after the given one. */
-    async openRuns(of: { acceptedBefore: Date; limit: number }): Promise<StoredRun[]> {
+    async openRuns(of) {
       const rows = await database.query<Row>(
-        `select ${columns} from runs.runs
-         where ended_at is null and created_at < $1 order by created_at limit $2`,
+        `select ${columns} from runs.runs where status = 'open' and created_at < $1 order by created_at limit $2`,
         [of.acceptedBefore, of.limit],
       );
       return rows.map(storedRun);
     },
-
-    /** An app's runs, newest first, in keyset pages. `next` is the cursor of the following page. */
-    async list(of: {
-      app: string;
-      agent: string | undefined;
-      isEnded: boolean | undefined;
-      cursor: { createdAt: string; id: string } | undefined;
-      limit: number;
-    }): Promise<StoredRun[]> {
+    async sessionRuns(of) {
       const rows = await database.query<Row>(
         `select ${columns} from runs.runs
-         where app = $1
-           and ($2::text is null or agent = $2)
-           and ($3::boolean is null or (ended_at is not null) = $3)
-           and ($4::timestamptz is null or (created_at, id) < ($4, $5))
-         order by created_at desc, id desc limit $6`,
-        [of.app, of.agent ?? null, of.isEnded ?? null, of.cursor?.createdAt ?? null, of.cursor?.id ?? null, of.limit],
+         where app = $1 and session = $2 and user_id is not distinct from $3 and view is not null
+         order by runs.runs.created_at desc limit $4`,
+        [of.app, of.session, of.userId ?? null, of.limit],
       );
-      return rows.map(storedRun);
+      return rows.map(storedRun).toReversed();
     },
+    list: (of) => list(database, of),
   };
+}
+
+async function accept(database: Queryable, run: Parameters<RunStore['accept']>[0]): Promise<AcceptedRun> {
+  const { started, idempotencyKey, requestHash } = run;
+  const inserted = await database.query(
+    `insert into runs.runs (id, app, agent, user_id, session, idempotency_key, request_hash, started)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict do nothing returning id`,
+    [
+      started.runId,
+      started.app,
+      started.agent.name,
+      started.user?.id ?? null,
+      started.session ?? null,
+      idempotencyKey ?? null,
+      requestHash,
+      JSON.stringify(started),
+    ],
+  );
+  if (inserted.length > 0) return { outcome: 'accepted' };
+  const rows = await database.query<Row>(
+    `select ${columns} from runs.runs where app = $1 and (id = $2 or idempotency_key = $3)`,
+    [started.app, started.runId, idempotencyKey ?? null],
+  );
+  const row = rows[0];
+  if (!row) throw new TypeError('a conflicting run is not there');
+  return { outcome: 'repeated', run: storedRun(row), requestHash: row.request_hash };
+}
+
+async function list(database: Queryable, of: ListOptions): Promise<StoredRun[]> {
+  const rows = await database.query<Row>(
+    `select ${columns} from runs.runs
+     where app = $1
+       and ($2::text is null or agent = $2)
+       and ($3::text is null or status = $3)
+       and ($4::timestamptz is null or (runs.runs.created_at, id) < ($4, $5))
+     order by runs.runs.created_at desc, id desc limit $6`,
+    [of.app, of.agent ?? null, of.status ?? null, of.cursor?.createdAt ?? null, of.cursor?.id ?? null, of.limit],
+  );
+  return rows.map(storedRun);
 }
 
 function storedRun(row: Row): StoredRun {
   return {
     started: startedSchema.parse(JSON.parse(row.started)),
-    cancel: row.cancel === null ? undefined : cancelSchema.parse(JSON.parse(row.cancel)),
     view: row.view === null ? undefined : (JSON.parse(row.view) as RunView),
-    createdAt: row.created_at.toISOString(),
+    createdAt: row.created_at,
   };
 }

@@ -16,11 +16,15 @@ import {
 } from '@pawl/contracts';
 import { newTraceContext, runSpanId, type TraceContext } from '@pawl/telemetry';
 import { settleLimits } from '../run/limits.ts';
+import { startOf } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
 import type { RunStore, StoredRun } from './run-store.ts';
 
 /** How long an answer waits for the log; the run is safe by then. */
 const publishPatienceMs = 2_000;
+
+/** Earlier runs of a session that a new one knows of. */
+const historyMax = 10;
 
 export type StartRun = (request: {
   app: string;
@@ -39,7 +43,9 @@ export function createStartRun(using: {
     const agent = using.registry.find('Agent', app, body.agent);
     if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
     const definition = await using.definitions.put(definitionOf(agent, using.registry));
-    const started = startedFact({ app, body, agent, definition, trace: trace ?? newTraceContext(), isRoot: !trace });
+    const history = body.session ? await historyOf(using.store, app, { ...body, session: body.session }) : [];
+    const context = { trace: trace ?? newTraceContext(), isRoot: !trace, history };
+    const started = startedFact({ app, body, agent, definition, ...context });
     const requestHash = fingerprint(body);
     const accepted = await using.store.accept({ started, idempotencyKey, requestHash });
     if (accepted.outcome === 'repeated') {
@@ -49,7 +55,7 @@ export function createStartRun(using: {
       return { isNew: false, view: viewOfStored(accepted.run) };
     }
     await Promise.race([publishStarted(using.bus, started), pause(publishPatienceMs)]);
-    return { isNew: true, view: viewOf({ started, turns: [] }) };
+    return { isNew: true, view: viewOf(startOf(started)) };
   };
 }
 
@@ -61,10 +67,11 @@ export async function publishStarted(bus: Bus, started: Started): Promise<void> 
 
 /** A stored run as clients see it: how it ended, or that it runs. */
 export function viewOfStored(run: StoredRun): RunView {
-  return run.view ?? viewOf({ started: run.started, turns: [] });
+  return run.view ?? viewOf(startOf(run.started));
 }
 
-function definitionOf(agent: Revisioned<'Agent'>, registry: Registry): Definition {
+/** What a run of an agent is pinned to. Throws `RejectedError` unknown_tool when the agent names a tool that isn't there. */
+export function definitionOf(agent: Revisioned<'Agent'>, registry: Registry): Definition {
   const { app, name } = agent.object.metadata;
   const tools = (agent.object.spec.tools ?? []).map((toolName) => {
     const tool = registry.find('Tool', app, toolName);
@@ -81,6 +88,7 @@ function startedFact(of: {
   definition: string;
   trace: TraceContext;
   isRoot: boolean;
+  history: NonNullable<Started['history']>;
 }): Started {
   const { body, agent, trace } = of;
   const limits = settleLimits(agent.object.spec.limits, body.limits);
@@ -96,6 +104,7 @@ function startedFact(of: {
     input: body.input,
     ...(body.user ? { user: body.user } : {}),
     ...(body.session ? { session: body.session } : {}),
+    ...(of.history.length > 0 ? { history: of.history } : {}),
     ...(body.environment ? { environment: body.environment } : {}),
     ...(body.metadata ? { metadata: body.metadata } : {}),
     lane: body.lane ?? 'interactive',
@@ -106,12 +115,25 @@ function startedFact(of: {
   };
 }
 
+/** Earlier questions of the same user in a session, with their answers. */
+async function historyOf(
+  store: RunStore,
+  app: string,
+  of: { session: string; user?: CreateRun['user'] | undefined },
+): Promise<NonNullable<Started['history']>> {
+  const runs = await store.sessionRuns({ app, session: of.session, userId: of.user?.id, limit: historyMax });
+  return runs.flatMap(({ started, view }) => {
+    const answer = view?.answer;
+    return answer == null || started.parent ? [] : [{ input: started.input, answer }];
+  });
+}
+
 /** A UUID version 7 (RFC 9562) without dashes, behind `run_`. */
-function newRunId(nowMs: number): string {
+export function newRunId(nowMs: number): string {
   const time = nowMs.toString(16).padStart(12, '0');
   const random = randomBytes(10);
-  random[0] = (random[0] ?? 0) & 0x0f | 0x70;
-  random[2] = (random[2] ?? 0) & 0x3f | 0x80;
+  random[0] = ((random[0] ?? 0) & 0x0f) | 0x70;
+  random[2] = ((random[2] ?? 0) & 0x3f) | 0x80;
   return `run_${time}${random.toString('hex')}`;
 }
 

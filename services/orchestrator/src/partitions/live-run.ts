@@ -3,14 +3,14 @@
  * `drive` asks `decide` what is missing and sees to it, each thing once; what doesn't come about within 10 s is done
  * again, so that a lost message costs time and never a run (I4).
  */
-import { publishFact, publishWork, type Bus } from '@pawl/bus';
 import { slotOf, type Definition, type Fact, type Started } from '@pawl/contracts';
-import { callSpanId, runSpanId, thoughtSpanId, type TraceContext } from '@pawl/telemetry';
-import { decide, type Action } from '../run/decide.ts';
-import { evolve, type RunState } from '../run/state.ts';
-import { actWorkOf, thinkWorkOf } from '../run/work.ts';
+import { decide } from '../run/decide.ts';
+import { evolve, startOf, type RunState } from '../run/state.ts';
+import type { Effect, Perform } from './perform.ts';
 
 const redriveAfterMs = 10_000;
+/** How soon something is tried again that failed outright. */
+const retryAfterMs = 1_000;
 
 export type LiveRun = {
   state(): RunState;
@@ -25,51 +25,39 @@ export type LiveRun = {
 };
 
 export type LiveRunOptions = {
-  bus: Bus;
   started: Started;
+  perform: Perform;
   /** Whether this replica may still act for the run. */
   isOwned(): boolean;
   onError(error: unknown, about: { runId: string; action: string }): void;
 };
 
 export function createLiveRun(options: LiveRunOptions): LiveRun {
-  const { bus, started } = options;
-  let state: RunState = { started, turns: [] };
+  let state = startOf(options.started);
   let definition: Definition | undefined;
   let wakeAtMs = Number.POSITIVE_INFINITY;
   const doneAtMs = new Map<string, number>();
 
-  const perform = async (action: Exclude<Action, { type: 'wake' }>, of: Definition): Promise<void> => {
-    const runTrace = traceOfRun(started);
-    switch (action.type) {
-      case 'write':
-        await publishFact(bus, action.fact, traceOfFact(started, action.fact));
-        return;
-      case 'think':
-        await publishWork(bus, thinkWorkOf(state, of, action), runTrace);
-        return;
-      case 'act':
-        await publishWork(bus, actWorkOf(state, of, action), runTrace);
-        return;
-    }
+  const attempt = (effect: Effect, key: string, of: Definition) => {
+    doneAtMs.set(key, performance.now());
+    options.perform(effect, { state, definition: of }).catch((error: unknown) => {
+      doneAtMs.delete(key);
+      wakeAtMs = Math.min(wakeAtMs, Date.now() + retryAfterMs);
+      options.onError(error, { runId: options.started.runId, action: key });
+    });
   };
 
   const drive = () => {
     if (!definition || !options.isOwned()) return;
     const actions = decide(state, definition, Date.now());
-    wakeAtMs = Math.min(Number.POSITIVE_INFINITY, ...actions.map((a) => (a.type === 'wake' ? a.atMs : Infinity)));
+    wakeAtMs = Math.min(Infinity, ...actions.map((action) => (action.type === 'wake' ? action.atMs : Infinity)));
     const wanted = new Set<string>();
     for (const action of actions) {
       if (action.type === 'wake') continue;
       const key = keyOf(action);
       wanted.add(key);
-      if (performance.now() - (doneAtMs.get(key) ?? -redriveAfterMs) < redriveAfterMs) continue;
-      doneAtMs.set(key, performance.now());
-      perform(action, definition).catch((error: unknown) => {
-        doneAtMs.delete(key);
-        wakeAtMs = Math.min(wakeAtMs, Date.now() + 1_000);
-        options.onError(error, { runId: started.runId, action: key });
-      });
+      const isFresh = performance.now() - (doneAtMs.get(key) ?? -redriveAfterMs) < redriveAfterMs;
+      if (!isFresh) attempt(action, key, definition);
     }
     for (const key of doneAtMs.keys()) if (!wanted.has(key)) doneAtMs.delete(key);
   };
@@ -91,29 +79,13 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
   };
 }
 
-function keyOf(action: Exclude<Action, { type: 'wake' }>): string {
-  switch (action.type) {
+function keyOf(effect: Effect): string {
+  switch (effect.type) {
     case 'write':
-      return slotOf(action.fact);
+      return slotOf(effect.fact);
     case 'think':
-      return `${action.purpose} ${action.m}`;
-    case 'act':
-      return `act ${action.m}.${action.call.i}`;
+      return `${effect.purpose} ${effect.m}`;
+    default:
+      return `${effect.type} ${effect.m}.${effect.call.i}`;
   }
-}
-
-/** The span that everything of a run hangs under. */
-export function traceOfRun(started: Started): TraceContext {
-  return { traceId: started.traceId, spanId: runSpanId(started.runId), isSampled: true };
-}
-
-/** The span that a fact of the orchestrator's records. */
-function traceOfFact(started: Started, fact: Fact): TraceContext {
-  const spanId =
-    fact.kind === 'observed'
-      ? callSpanId(started.runId, fact.m, fact.i)
-      : fact.kind === 'thought' || fact.kind === 'acted'
-        ? thoughtSpanId(started.runId, fact.m)
-        : runSpanId(started.runId);
-  return { traceId: started.traceId, spanId, isSampled: true };
 }

@@ -3,10 +3,10 @@ import { followFacts, type Bus, type Definitions, type Following, type ReceivedF
 import { subjects, type Started } from '@pawl/contracts';
 import type { RunState } from '../run/state.ts';
 import { createLiveRun, type LiveRun } from './live-run.ts';
+import type { Perform } from './perform.ts';
 
 export type Partition = {
   find(runId: string): RunState | undefined;
-  runs(): Iterable<LiveRun>;
   isCaughtUp(): boolean;
   tick(): void;
   close(): Promise<void>;
@@ -15,77 +15,79 @@ export type Partition = {
 export type PartitionOptions = {
   bus: Bus;
   definitions: Definitions;
+  perform: Perform;
   partition: number;
   isOwned(): boolean;
-  /** Told of a run that has just ended; not of those that had ended before this partition was opened. */
-  onEnded(state: RunState): void;
+  /** Told after every fact of a run, except for those that were there before this partition was opened. */
+  onChange(state: RunState): void;
   onError(error: unknown, about: object): void;
 };
 
+const retryAfterMs = 1_000;
+
 /** Starts to fold a partition. Runs that had ended are forgotten as soon as their end is read. */
 export function openPartition(options: PartitionOptions): Partition {
-  const { bus, definitions } = options;
+  const { bus, onError } = options;
   const runs = new Map<string, LiveRun>();
   let isCaughtUp = false;
   let isClosed = false;
   let following: Following | undefined;
 
-  const define = async (run: LiveRun, started: Started): Promise<void> => {
+  /** Tries until it succeeds or the partition is closed. */
+  const persist = async (body: () => Promise<void>, about: object): Promise<void> => {
     while (!isClosed) {
       try {
-        run.define(await definitions.get(started.definition));
-        if (isCaughtUp) run.drive();
+        await body();
         return;
       } catch (error) {
-        options.onError(error, { runId: started.runId, definition: started.definition });
-        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        onError(error, about);
+        await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
       }
     }
   };
-
+  const define = (run: LiveRun, started: Started) =>
+    persist(
+      async () => {
+        run.define(await options.definitions.get(started.definition));
+        if (isCaughtUp) run.drive();
+      },
+      { runId: started.runId, definition: started.definition },
+    );
+  const begin = (started: Started) => {
+    const run = createLiveRun({ ...options, started });
+    runs.set(started.runId, run);
+    void define(run, started);
+  };
   const onFact = ({ fact }: ReceivedFact) => {
     const known = runs.get(fact.runId);
     if (!known) {
-      if (fact.kind !== 'started') return;
-      const run = createLiveRun({ bus, started: fact, isOwned: options.isOwned, onError: options.onError });
-      runs.set(fact.runId, run);
-      void define(run, fact);
+      if (fact.kind === 'started') begin(fact);
       return;
     }
     known.apply(fact);
-    if (fact.kind === 'ended') {
-      runs.delete(fact.runId);
-      if (isCaughtUp) options.onEnded(known.state());
-      return;
-    }
-    if (isCaughtUp) known.drive();
+    if (fact.kind === 'ended') runs.delete(fact.runId);
+    if (!isCaughtUp) return;
+    options.onChange(known.state());
+    known.drive();
   };
-
   const onCaughtUp = () => {
     isCaughtUp = true;
     for (const run of runs.values()) run.drive();
   };
-
-  const follow = async (): Promise<void> => {
-    while (!isClosed && !following) {
-      try {
-        following = await followFacts(bus, {
-          filter: subjects.factsOfPartition(options.partition),
-          onFact,
-          onCaughtUp,
-          onUnreadable: (unreadable) => options.onError(new TypeError('a message in the log is no fact'), unreadable),
-        });
-      } catch (error) {
-        options.onError(error, { partition: options.partition });
-        await new Promise((resolve) => setTimeout(resolve, 1_000));
-      }
-    }
-  };
-  const opening = follow();
+  const opening = persist(
+    async () => {
+      following = await followFacts(bus, {
+        filter: subjects.factsOfPartition(options.partition),
+        onFact,
+        onCaughtUp,
+        onUnreadable: (unreadable) => onError(new TypeError('a message in the log is no fact'), unreadable),
+      });
+    },
+    { partition: options.partition },
+  );
 
   return {
     find: (runId) => runs.get(runId)?.state(),
-    runs: () => runs.values(),
     isCaughtUp: () => isCaughtUp,
     tick() {
       if (isCaughtUp) for (const run of runs.values()) run.tick();

@@ -5,6 +5,7 @@ import { partitionOf } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import type { RunState } from '../run/state.ts';
 import { openPartition, type Partition } from './partition.ts';
+import type { Perform } from './perform.ts';
 
 const tickEveryMs = 250;
 
@@ -18,8 +19,9 @@ export type Partitions = Part & {
 export function createPartitions(options: {
   bus: Bus;
   definitions: Definitions;
+  perform: Perform;
   log: Log;
-  onEnded(state: RunState): void;
+  onChange(state: RunState): void;
 }): Partitions {
   const { bus, log } = options;
   const open = new Map<number, Partition>();

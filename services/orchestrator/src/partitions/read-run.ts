@@ -20,12 +20,7 @@ export type ReadRun = {
   stopWaiting(): void;
 };
 
-export function createReadRun(using: {
-  bus: Bus;
-  store: RunStore;
-  partitions: Partitions;
-  endings: Endings;
-}): ReadRun {
+export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Partitions; endings: Endings }): ReadRun {
   const { bus, store, partitions, endings } = using;
   const stopping = Promise.withResolvers<void>();
   let isStopping = false;

@@ -1,23 +1,35 @@
-/** What is done once when a run has ended: who waits is told, its end is noted in Postgres and its span is reported. */
+/** What is done when a run stops or begins to wait: who waits for it is told, it is noted in Postgres, its span is reported. */
 import { attributes, recordSpan, runSpanId } from '@pawl/telemetry';
 import type { Log } from '@pawl/service';
 import type { RunStore } from '../intake/run-store.ts';
-import type { RunState } from '../run/state.ts';
+import type { SubRuns } from '../intake/sub-runs.ts';
+import { pauseOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
+import { isWaitingOnly } from '../run/waiting.ts';
 import type { Endings } from './endings.ts';
+import type { TellWaiting } from './tell-waiting.ts';
 
-/** A note that fails now is made later by the watchdog. */
+/** What fails here is done later by the watchdog, or by the parent that asks again. */
 export function createSettleRun(using: {
   store: RunStore;
+  subRuns: SubRuns;
   endings: Endings;
+  tellWaiting: TellWaiting;
   log: Log;
 }): (state: RunState) => void {
+  const { store, subRuns, endings, tellWaiting, log } = using;
   return (state) => {
+    const hasStopped = state.ended !== undefined || pauseOf(state) !== undefined;
+    if (!hasStopped && !isWaitingOnly(state)) return;
     const view = viewOf(state);
-    using.endings.announce(view);
-    using.store
-      .recordEnded(view)
-      .catch((error: unknown) => using.log.warn({ err: error, runId: view.id }, 'the end will be noted later'));
+    endings.announce(view);
+    if (!hasStopped) {
+      tellWaiting(state, view);
+      return;
+    }
+    const later = (error: unknown) => log.warn({ err: error, runId: view.id }, 'will be noted later');
+    store.recordStopped(view).catch(later);
+    subRuns.report(view, state.started).catch(later);
     reportSpan(state);
   };
 }
@@ -25,7 +37,7 @@ export function createSettleRun(using: {
 function reportSpan(state: RunState): void {
   const { started, ended } = state;
   if (!ended) return;
-  const isFailure = ended.stopReason === 'internal_error' || ended.stopReason === 'model_unavailable';
+  const isFailure = ended.stopReason === 'internal_error';
   recordSpan({
     name: `invoke_agent ${started.agent.name}`,
     kind: 'internal',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Acted, Ended, Fact } from '@pawl/contracts';
-import { decide, type Action } from './decide.ts';
+import type { Acted, Ended, Fact, Paused } from '@pawl/contracts';
+import type { Action } from './action.ts';
+import { decide } from './decide.ts';
 import { call, cancelled, definitionWith, observed, started, startMs, stateOf, thought } from './story.suite.ts';
 import { evolve, type RunState } from './state.ts';
 
@@ -14,8 +15,8 @@ function written(actions: Action[]): Fact[] {
   return actions.flatMap((action) => (action.type === 'write' ? [action.fact] : []));
 }
 
-function endOf(actions: Action[]): Ended | undefined {
-  return written(actions).find((fact) => fact.kind === 'ended');
+function endOf(actions: Action[]): Ended | Paused | undefined {
+  return written(actions).find((fact) => fact.kind === 'ended' || fact.kind === 'paused');
 }
 
 /** The state after everything that `decide` wants written is written. */
@@ -39,7 +40,9 @@ describe('the loop', () => {
   });
 
   it('writes down the calls of a thought and has all of them executed at once', () => {
-    const actions = decided(stateOf(started(), thought(0, { calls: [call('search', { q: 1 }), call('search', { q: 2 })] })));
+    const actions = decided(
+      stateOf(started(), thought(0, { calls: [call('search', { q: 1 }), call('search', { q: 2 })] })),
+    );
     expect(written(actions).map((fact) => fact.kind)).toEqual(['acted']);
     expect(actions.filter((action) => action.type === 'act').map((action) => action.call.i)).toEqual([0, 1]);
   });
@@ -81,13 +84,24 @@ describe('calls that may not be made', () => {
     const calls = [call('search'), call('search', '{"a":'), call('search', { q: 2 })];
     const state = settle(stateOf(started(), thought(0, { calls })));
     expect(Object.keys(state.turns[0]?.observed ?? {})).toEqual(['1']);
-    expect(state.turns[0]?.observed[1]?.observation).toMatchObject({ status: 'error', errorCode: 'invalid_arguments_json' });
-    expect(decided(state).filter((action) => action.type === 'act').map((action) => action.call.i)).toEqual([0, 2]);
+    expect(state.turns[0]?.observed[1]?.observation).toMatchObject({
+      status: 'error',
+      errorCode: 'invalid_arguments_json',
+    });
+    expect(
+      decided(state)
+        .filter((action) => action.type === 'act')
+        .map((action) => action.call.i),
+    ).toEqual([0, 2]);
   });
 
   it('says which tools there are when the model makes one up', () => {
     const { observation } = observationOf([call('serch')])[0] ?? {};
-    expect(observation).toMatchObject({ status: 'denied', errorCode: 'unknown_tool', suggestion: 'Use one of: search.' });
+    expect(observation).toMatchObject({
+      status: 'denied',
+      errorCode: 'unknown_tool',
+      suggestion: 'Use one of: search.',
+    });
   });
 
   it('hides a tool from a user without its role', () => {
@@ -106,7 +120,9 @@ describe('calls that may not be made', () => {
   });
 
   it('gives calls ids of its own, whatever the model sent', () => {
-    const acted = written(decided(stateOf(started(), thought(0, { calls: [call('search'), call('search')] }))))[0] as Acted;
+    const acted = written(
+      decided(stateOf(started(), thought(0, { calls: [call('search'), call('search')] }))),
+    )[0] as Acted;
     expect(acted.calls.map(({ callId }) => callId)).toEqual(['call_0_0', 'call_0_1']);
   });
 });
@@ -167,7 +183,10 @@ describe('limits', () => {
 
   it('ends without a model when none answers', () => {
     const failed = thought(0, { outcome: 'failed', error: { code: 'model_unavailable', message: 'refused' } });
-    expect(endOf(decided(stateOf(started(), failed)))).toMatchObject({ stopReason: 'model_unavailable', detail: 'refused' });
+    expect(endOf(decided(stateOf(started(), failed)))).toMatchObject({
+      stopReason: 'model_unavailable',
+      detail: 'refused',
+    });
   });
 });
 

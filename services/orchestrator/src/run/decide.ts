@@ -3,88 +3,123 @@
  * and names the same things until their facts are there. No clock, no I/O: `nowMs` comes in.
  *
  * Invariants: every call gets exactly one observation, also in a run that stops (I2); any sequence of facts ends within
- * the limits (I8); nothing is decided behind `ended`.
+ * the limits (I8); nothing is decided behind `ended`, nor while the run is paused.
  */
-import {
-  failedObservation,
-  type Acted,
-  type ActedCall,
-  type Definition,
-  type Ended,
-  type Fact,
-  type Observation,
-  type Observed,
-  type StopReason,
-  type Thought,
-} from '@pawl/contracts';
-import { admitCalls, type Admission } from './admit.ts';
-import { closingTimeMs, graceMs, limitReached, outputRoom, outputTokens } from './limits.ts';
-import { promptTokensOf } from './prompt.ts';
-import type { RunState, Turn } from './state.ts';
-import { stopDetail } from './stop-detail.ts';
-import { bestAnswerOf, isStep, totalsOf } from './totals.ts';
-
-export type Action =
-  /** Write this fact into its slot. */
-  | { type: 'write'; fact: Fact }
-  /** Ask a model. */
-  | { type: 'think'; m: number; purpose: 'think' | 'conclude'; closing?: StopReason }
-  /** Have a tool executed. */
-  | { type: 'act'; m: number; step: number; call: ActedCall }
-  /** Ask again at this time, whatever happens until then. */
-  | { type: 'wake'; atMs: number };
-
-/** How many empty replies in a row are put up with. */
-const emptyRepliesMax = 2;
+import { noUsage, type Definition, type StopReason, type Thought } from '@pawl/contracts';
+import type { Action } from './action.ts';
+import { builtinOf, textArgument } from './admit.ts';
+import { answerMistake, answerOf } from './answer.ts';
+import { actOn } from './calls.ts';
+import { circlingBefore, isWithoutNews } from './guards.ts';
+import { closingTimeMs, deadlineMs, graceMs, guardsOf, limitReached, outputRoom, outputTokens } from './limits.ts';
+import { nextPurpose } from './next-purpose.ts';
+import { replyOf } from './reply.ts';
+import { pauseOf, type RunState, type Turn } from './state.ts';
+import { stop } from './stop.ts';
+import { promptTokensOf } from './tokens.ts';
+import { isStep } from './totals.ts';
 
 export function decide(state: RunState, definition: Definition, nowMs: number): Action[] {
   if (state.ended) return [];
+  if (pauseOf(state)) return state.cancel ? [stop(state, { reason: 'cancelled', nowMs })] : [];
   const turn = state.turns.at(-1);
   if (turn && !turn.thought) return awaitThought(state, turn.m, nowMs);
-  if (turn?.thought && turn.thought.calls.length > 0) {
+  if (turn?.thought && replyOf(turn.thought, definition.agent.object.spec).calls.length > 0) {
     const open = actOn(state, turn, { thought: turn.thought, definition, nowMs });
     if (open.length > 0) return open;
   }
   return goOn(state, definition, nowMs);
 }
 
-/** Everything asked for is answered: the next thought, or the end. */
+/** Everything asked for is answered: the end, or the next thought. */
 function goOn(state: RunState, definition: Definition, nowMs: number): Action[] {
-  const next = state.turns.length;
-  const last = state.turns.at(-1)?.thought;
-  if (last && isAnswer(last)) return [end(state, 'final_answer', nowMs)];
-  if (last?.purpose === 'conclude') return [end(state, last.closing ?? 'internal_error', nowMs)];
+  const turn = lastTurnSinceResume(state);
+  const end = turn ? endBy(state, turn, { definition, nowMs }) : undefined;
+  if (end) return [end];
   if (state.cancel) {
-    const isModelFree = last?.error?.code === 'run_stopped';
-    return isModelFree ? [end(state, 'cancelled', nowMs)] : awaitThought(state, next, nowMs);
+    const hasModelLetGo = turn?.thought?.error?.code === 'run_stopped';
+    return hasModelLetGo
+      ? [stop(state, { reason: 'cancelled', nowMs })]
+      : awaitThought(state, state.turns.length, nowMs);
   }
-  if (emptyReplies(state) >= emptyRepliesMax) return [end(state, 'invalid_answer', nowMs)];
   const promptTokens = promptTokensOf(state, definition);
-  const failure = last?.outcome === 'failed' ? reasonOfFailure(last) : undefined;
-  if (failure === 'residency_blocked') return [end(state, failure, nowMs)];
-  const limit = failure ?? limitReached(state, nowMs, promptTokens);
-  if (limit) return close(state, limit, { nowMs, promptTokens });
+  const reason = reasonToClose(state, turn, { definition, nowMs, promptTokens });
+  if (reason) return close(state, reason, { definition, nowMs });
+  const purpose = nextPurpose(state, definition.agent.object.spec);
+  const closing = purpose === 'conclude' ? { closing: 'final_answer' as const } : {};
   return [
-    { type: 'think', m: next, purpose: 'think' },
-    { type: 'wake', atMs: closingTimeMs(state) + graceMs },
+    { type: 'think', m: state.turns.length, purpose, ...closing },
+    { type: 'wake', atMs: closingTimeMs(state, nowMs) + graceMs },
   ];
 }
 
-/** Whether a thought ends the run with its text. */
-function isAnswer(thought: Thought): boolean {
-  const isReply = thought.outcome === 'reply' && thought.purpose !== 'conclude';
-  return isReply && thought.calls.length === 0 && thought.text.trim() !== '';
+/** The newest turn, unless it belongs to the time before the run was resumed. */
+function lastTurnSinceResume(state: RunState): Turn | undefined {
+  const turn = state.turns.at(-1);
+  const resumedAt = state.resumes.at(-1)?.at;
+  const isOld = resumedAt !== undefined && (turn?.thought?.at ?? '') <= resumedAt && !isPlainStep(turn);
+  return isOld ? undefined : turn;
 }
 
-/** Makes the closing call, where there is something to conclude and room for it; else ends as it is. */
-function close(state: RunState, reason: StopReason, at: { nowMs: number; promptTokens: number }): Action[] {
-  const isLate = at.nowMs >= Date.parse(state.started.deadlineAt);
-  const hasRoom = outputRoom(state, 'conclude', at.promptTokens) >= outputTokens.min;
-  if (isLate || !hasRoom || !state.turns.some(isStep)) return [end(state, reason, at.nowMs)];
-  return [
-    { type: 'think', m: state.turns.length, purpose: 'conclude', closing: reason },
-    { type: 'wake', atMs: Date.parse(state.started.deadlineAt) + graceMs },
-  ];
+/** Whether a turn is a step with calls: it counts whenever it was made. */
+function isPlainStep(turn: Turn | undefined): boolean {
+  return turn !== undefined && isStep(turn) && turn.acted !== undefined;
+}
+
+/** The end that the newest turn brings about, if it does. */
+function endBy(state: RunState, turn: Turn, at: { definition: Definition; nowMs: number }): Action | undefined {
+  const { thought } = turn;
+  const { nowMs } = at;
+  const spec = at.definition.agent.object.spec;
+  if (!thought) return undefined;
+  if (Object.values(turn.observed).some(({ observation }) => observation.errorCode === 'approval_expired')) {
+    return stop(state, { reason: 'approval_expired', nowMs });
+  }
+  const direct = turn.acted?.calls.find(({ tool }) => builtinOf(at.definition, tool) === 'direct_answer');
+  if (direct && thought.purpose === 'think') {
+    return stop(state, { reason: 'final_answer', nowMs, answer: textArgument(direct.args, 'answer') });
+  }
+  const { text, calls } = replyOf(thought, spec);
+  const isReply = thought.outcome === 'reply' && text.trim() !== '';
+  if (thought.purpose === 'conclude') {
+    const reason = thought.closing ?? 'internal_error';
+    const isConcluded = reason !== 'final_answer' || (isReply && calls.length === 0);
+    if (reason !== 'final_answer') return stop(state, { reason, nowMs });
+    return stop(state, { reason: isConcluded ? 'final_answer' : 'invalid_answer', nowMs });
+  }
+  if (thought.purpose !== 'think' || !isReply || calls.length > 0) return undefined;
+  if ((thought.signalsSeen ?? 0) < state.signals.length) return undefined;
+  if (answerMistake(spec, text)) return undefined;
+  return stop(state, {
+    reason: 'final_answer',
+    nowMs,
+    answer: answerOf(spec, text),
+    isCut: thought.finishReason === 'length',
+  });
+}
+
+/** Why the loop may not go on, or undefined while it may. */
+function reasonToClose(
+  state: RunState,
+  turn: Turn | undefined,
+  at: { definition: Definition; nowMs: number; promptTokens: number },
+): StopReason | undefined {
+  const spec = at.definition.agent.object.spec;
+  const guards = guardsOf(spec);
+  if (turn?.thought?.outcome === 'failed') return reasonOfFailure(turn.thought);
+  if (turn && inARow(state, isEmptyReply(spec)) >= guards.emptyReplies) return 'invalid_answer';
+  if (turn && inARow(state, isMistakenAnswer(spec)) > guards.answerRepairs) return 'invalid_answer';
+  const limit = limitReached(state, at.nowMs, at.promptTokens);
+  if (limit) return limit;
+  if (!turn || !isPlainStep(turn) || isBeforeResume(state, turn)) return undefined;
+  if (circlingBefore(state, spec, state.turns.length) === 'stop') return 'repeated_action';
+  return isWithoutNews(state, spec) ? 'no_new_information' : undefined;
+}
+
+/** Whether a turn was made before the run was last resumed: what circled then was forgiven. */
+function isBeforeResume(state: RunState, turn: Turn): boolean {
+  const resumedAt = state.resumes.at(-1)?.at;
+  return resumedAt !== undefined && (turn.thought?.at ?? '') <= resumedAt;
 }
 
 function reasonOfFailure(failed: Thought): StopReason {
@@ -100,123 +135,70 @@ function reasonOfFailure(failed: Thought): StopReason {
   }
 }
 
+/** Makes the closing call, where there is something to conclude and room for it; else stops as it is. */
+function close(state: RunState, reason: StopReason, at: { definition: Definition; nowMs: number }): Action[] {
+  const isLate = at.nowMs >= deadlineMs(state, at.nowMs);
+  const promptTokens = promptTokensOf(state, at.definition, { isTrimmed: true });
+  const hasRoom = outputRoom(state, 'conclude', promptTokens) >= outputTokens.min;
+  const isHopeless = reason === 'residency_blocked' || reason === 'invalid_answer';
+  if (isLate || !hasRoom || isHopeless || !state.turns.some(isStep)) return [stop(state, { reason, nowMs: at.nowMs })];
+  return [
+    { type: 'think', m: state.turns.length, purpose: 'conclude', closing: reason },
+    { type: 'wake', atMs: deadlineMs(state, at.nowMs) + graceMs },
+  ];
+}
+
 /** A model is at work, or should be. When it doesn't let go in time, its slot is filled here, so that the run can end. */
 function awaitThought(state: RunState, m: number, nowMs: number): Action[] {
-  const giveUpAtMs = state.cancel
-    ? Date.parse(state.cancel.at) + graceMs
-    : Date.parse(state.started.deadlineAt) + graceMs;
+  const giveUpAtMs = state.cancel ? Date.parse(state.cancel.at) + graceMs : deadlineMs(state, nowMs) + graceMs;
   if (nowMs < giveUpAtMs) return [{ type: 'wake', atMs: giveUpAtMs }];
   return [{ type: 'write', fact: abandonedThought(state, m, nowMs) }];
 }
 
-/** What the calls of a thought still need: to be written down, to be executed, to be answered. */
-function actOn(
-  state: RunState,
-  turn: Turn,
-  from: { thought: Thought; definition: Definition; nowMs: number },
-): Action[] {
-  const before = totalsOf(state).toolCalls - (turn.acted?.calls.filter((call) => call.admission === 'run').length ?? 0);
-  const admissions = admitCalls(from.thought.calls, {
-    m: turn.m,
-    definition: from.definition,
-    user: state.started.user,
-    callsLeft: state.started.limits.toolCalls - before,
-    isClosing: from.thought.purpose === 'conclude',
-  });
-  const step = state.turns.slice(0, turn.m + 1).filter(isStep).length;
-  const written: Action[] = turn.acted
-    ? []
-    : [{ type: 'write', fact: acted(state, turn.m, { step, admissions, nowMs: from.nowMs }) }];
-  const stopAtMs = state.cancel ? Date.parse(state.cancel.at) + graceMs : closingTimeMs(state) + graceMs;
-  const isLettingGo = state.cancel !== undefined && turn.acted !== undefined && from.nowMs < stopAtMs;
-  const isStopping = (state.cancel !== undefined && !isLettingGo) || from.nowMs >= stopAtMs;
-  const unanswered = admissions.filter(({ call }) => !turn.observed[call.i]);
-  const open = unanswered.flatMap((admission): Action[] => {
-    const answer = admission.answer ?? (isStopping ? stoppedObservation(state) : undefined);
-    if (answer) return [{ type: 'write', fact: observed(state, turn.m, { admission, answer, nowMs: from.nowMs }) }];
-    return isLettingGo ? [] : [{ type: 'act', m: turn.m, step, call: admission.call }];
-  });
-  if (written.length + unanswered.length === 0) return [];
-  return [...written, ...open, { type: 'wake', atMs: stopAtMs }];
-}
-
-function stoppedObservation(state: RunState): Observation {
-  return state.cancel
-    ? failedObservation('cancelled', { code: 'run_stopped', message: 'The run was cancelled before a result came.' })
-    : failedObservation('timeout', { code: 'tool_timeout', message: 'The time of the run ended before a result came.' });
-}
-
-function emptyReplies(state: RunState): number {
-  const fromEnd = state.turns.toReversed();
-  const count = fromEnd.findIndex(({ thought }) => !thought || thought.calls.length > 0 || thought.text.trim() !== '');
-  return count === -1 ? fromEnd.length : count;
-}
-
-function base(state: RunState, nowMs: number) {
-  const { runId, app } = state.started;
-  return { v: 1 as const, runId, app, at: new Date(nowMs).toISOString() };
-}
-
-function acted(state: RunState, m: number, of: { step: number; admissions: Admission[]; nowMs: number }): Acted {
-  return { ...base(state, of.nowMs), kind: 'acted', m, step: of.step, calls: of.admissions.map(({ call }) => call) };
-}
-
-function observed(
-  state: RunState,
-  m: number,
-  of: { admission: Admission; answer: Observation; nowMs: number },
-): Observed {
-  const { call } = of.admission;
-  return {
-    ...base(state, of.nowMs),
-    kind: 'observed',
-    m,
-    i: call.i,
-    callId: call.callId,
-    tool: call.tool,
-    trust: 'trusted',
-    observation: of.answer,
-    attempt: 1,
-    startedAt: new Date(of.nowMs).toISOString(),
-    durationMs: 0,
-  };
-}
-
 function abandonedThought(state: RunState, m: number, nowMs: number): Thought {
-  const code = state.cancel ? 'run_stopped' : 'deadline';
+  const { runId, app } = state.started;
+  const at = new Date(nowMs).toISOString();
   return {
-    ...base(state, nowMs),
+    v: 1,
     kind: 'thought',
+    runId,
+    app,
+    at,
     m,
     purpose: 'think',
     outcome: 'failed',
     text: '',
     calls: [],
-    error: { code, message: 'No answer of the model had come when the run had to stop.' },
-    usage: { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+    error: {
+      code: state.cancel ? 'run_stopped' : 'deadline',
+      message: 'No answer of the model had come when the run had to stop.',
+    },
+    usage: noUsage,
     costNanoUsd: '0',
     costBasis: 'estimated',
-    startedAt: new Date(nowMs).toISOString(),
+    startedAt: at,
     durationMs: 0,
   };
 }
 
-function end(state: RunState, stopReason: StopReason, nowMs: number): Action {
-  const totals = totalsOf(state);
-  const last = state.turns.at(-1)?.thought;
-  const isFinal = stopReason === 'final_answer';
-  const fact: Ended = {
-    ...base(state, nowMs),
-    kind: 'ended',
-    stopReason,
-    answer: bestAnswerOf(state),
-    partial: !isFinal || last?.finishReason === 'length',
-    detail: stopDetail(state, stopReason),
-    steps: totals.steps,
-    toolCalls: totals.toolCalls,
-    tokens: totals.tokens,
-    costNanoUsd: totals.costNanoUsd.toString(),
-    durationMs: Math.max(0, nowMs - Date.parse(state.started.at)),
+function inARow(state: RunState, isOne: (turn: Turn) => boolean): number {
+  const fromEnd = state.turns.toReversed();
+  const count = fromEnd.findIndex((turn) => !isOne(turn));
+  return count === -1 ? fromEnd.length : count;
+}
+
+function isEmptyReply(spec: Definition['agent']['object']['spec']) {
+  return ({ thought }: Turn): boolean => {
+    if (thought?.purpose !== 'think' || thought.outcome !== 'reply') return false;
+    const { text, calls } = replyOf(thought, spec);
+    return calls.length === 0 && text.trim() === '';
   };
-  return { type: 'write', fact };
+}
+
+function isMistakenAnswer(spec: Definition['agent']['object']['spec']) {
+  return ({ thought }: Turn): boolean => {
+    if (thought?.purpose !== 'think' || thought.outcome !== 'reply') return false;
+    const { text, calls } = replyOf(thought, spec);
+    return calls.length === 0 && text.trim() !== '' && answerMistake(spec, text) !== undefined;
+  };
 }

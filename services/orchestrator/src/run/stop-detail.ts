@@ -1,9 +1,9 @@
 /** One sentence for people on why a run ended. */
 import { formatNano, type StopReason } from '@pawl/contracts';
-import type { RunState } from './state.ts';
+import { limitsOf, type RunState } from './state.ts';
 
 export function stopDetail(state: RunState, reason: StopReason): string {
-  const { limits } = state.started;
+  const limits = limitsOf(state);
   const failure = state.turns.findLast((turn) => turn.thought?.error)?.thought?.error?.message;
   switch (reason) {
     case 'final_answer':

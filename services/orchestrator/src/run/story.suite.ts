@@ -1,5 +1,8 @@
 /** Building blocks of run stories for tests: facts as the other services would write them. */
+import { fingerprintJson } from '@pawl/contracts';
 import type {
+  AgentSpec,
+  Approval,
   Definition,
   Fact,
   Observation,
@@ -7,9 +10,11 @@ import type {
   SettledLimits,
   Started,
   Thought,
+  Tool,
   ToolCall,
+  ToolSpec,
 } from '@pawl/contracts';
-import { evolve, type RunState } from './state.ts';
+import { evolve, startOf, type RunState } from './state.ts';
 import { defaultLimits } from './limits.ts';
 
 export const startMs = Date.parse('2026-03-02T09:00:00.000Z');
@@ -20,7 +25,10 @@ export function at(offsetMs: number): string {
   return new Date(startMs + offsetMs).toISOString();
 }
 
-export function definitionWith(tools: { name: string; roles?: string[] }[]): Definition {
+type SampleTool = { name: string } & Partial<ToolSpec>;
+
+/** A definition with these tools; each is a read over HTTP unless it says otherwise. */
+export function definitionWith(tools: SampleTool[], spec: Partial<AgentSpec> = {}): Definition {
   return {
     v: 1,
     agent: {
@@ -29,19 +37,18 @@ export function definitionWith(tools: { name: string; roles?: string[] }[]): Def
         apiVersion: 'pawl.dev/v1',
         kind: 'Agent',
         metadata: { app: 'demo', name: 'analyst' },
-        spec: { instructions: 'Be brief.', models: { think: 'smart' }, tools: tools.map(({ name }) => name) },
+        spec: { instructions: 'Be brief.', models: { think: 'smart' }, tools: tools.map(({ name }) => name), ...spec },
       },
     },
-    tools: tools.map(({ name, roles }) => ({
-      revision: hash,
-      object: {
-        apiVersion: 'pawl.dev/v1',
-        kind: 'Tool',
-        metadata: { app: 'demo', name },
-        spec: { description: `The tool ${name}.`, http: { method: 'GET', url: 'http://localhost/' }, ...(roles ? { roles } : {}) },
-      },
-    })),
+    tools: tools.map(({ name, ...rest }) => ({ revision: hash, object: toolWith(name, rest) })),
   };
+}
+
+function toolWith(name: string, rest: Partial<ToolSpec>): Tool {
+  const isOtherKind = rest.builtin !== undefined || rest.agent !== undefined;
+  const http = isOtherKind ? {} : { http: { method: 'GET' as const, url: 'http://localhost/' } };
+  const spec = { description: `The tool ${name}.`, ...http, ...rest };
+  return { apiVersion: 'pawl.dev/v1', kind: 'Tool', metadata: { app: 'demo', name }, spec };
 }
 
 export function started(limits: Partial<SettledLimits> = {}, rest: Partial<Started> = {}): Started {
@@ -117,10 +124,34 @@ export function observed(m: number, i: number, of: Partial<Observation> = {}): O
 }
 
 export function cancelled(offsetMs: number): Fact {
-  return { v: 1, kind: 'cancel', runId, app: 'demo', at: at(offsetMs), by: 'key k1', reason: 'changed my mind' };
+  return { ...word(offsetMs), kind: 'cancel', reason: 'changed my mind' };
+}
+
+export function signalled(id: string, text: string, offsetMs = 0): Fact {
+  return { ...word(offsetMs), kind: 'signal', id, text };
+}
+
+/** A person's decision on call i of thought m. */
+export function decided(
+  m: number,
+  i: number,
+  of: { decision: Approval['decision']; args?: string; reason?: string; offsetMs?: number },
+): Approval {
+  const { offsetMs = 0, ...rest } = of;
+  const argsHash = rest.args === undefined ? hash : fingerprintJson(rest.args);
+  return { ...word(offsetMs), kind: 'approval', m, i, callId: `call_${m}_${i}`, toolRevision: hash, argsHash, ...rest };
+}
+
+export function resumed(k: number, limits: Partial<SettledLimits>, offsetMs: number): Fact {
+  const settled = { ...defaultLimits, ...limits };
+  return { ...word(offsetMs), kind: 'resumed', k, limits: settled, deadlineAt: at(offsetMs + settled.wallClockMs) };
+}
+
+function word(offsetMs: number) {
+  return { v: 1 as const, runId, app: 'demo', at: at(offsetMs), by: 'key k1' };
 }
 
 /** The state after a story that begins with `started`. */
 export function stateOf(first: Started, ...facts: Fact[]): RunState {
-  return facts.reduce<RunState>((state, fact) => evolve(state, fact) ?? state, { started: first, turns: [] });
+  return facts.reduce<RunState>((state, fact) => evolve(state, fact) ?? state, startOf(first));
 }

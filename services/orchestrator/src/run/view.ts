@@ -1,28 +1,65 @@
 /** A run as clients see it. */
-import { viewNanoUsd, type RunView } from '@pawl/contracts';
-import type { RunState } from './state.ts';
+import { viewNanoUsd, type PendingCall, type RunView, type StopReason } from '@pawl/contracts';
+import { seededTurns, pauseOf, type RunState } from './state.ts';
 import { totalsOf } from './totals.ts';
+import { isWaitingOnly, waitingCalls } from './waiting.ts';
 
 export function viewOf(state: RunState): RunView {
   const { started, ended } = state;
   const totals = totalsOf(state);
+  const stopped = ended ?? pauseOf(state);
+  const pending = ended ? [] : pendingOf(state);
+  const waitsFor = pending.length > 0 && isWaitingOnly(state) ? pending[0]?.kind : undefined;
   return {
     id: started.runId,
     app: started.app,
     agent: started.agent.name,
     revision: started.agent.revision,
-    status: ended ? 'ended' : 'running',
-    stopReason: ended?.stopReason ?? null,
-    detail: ended?.detail ?? null,
-    answer: ended?.answer ?? null,
-    partial: ended?.partial ?? false,
+    status: ended ? 'ended' : stopped ? 'paused' : waitsFor ? 'waiting' : 'running',
+    stopReason: stopped?.stopReason ?? waitingReason(waitsFor),
+    detail: stopped?.detail ?? null,
+    answer: stopped?.answer ?? null,
+    partial: stopped?.partial ?? false,
     steps: totals.steps,
     toolCalls: totals.toolCalls,
     tokens: totals.tokens,
     cost: viewNanoUsd(totals.costNanoUsd),
-    pending: [],
+    pending,
     traceId: started.traceId,
     startedAt: started.at,
     endedAt: ended?.at ?? null,
+    ...(started.parent ? { parent: { runId: started.parent.runId, callId: callIdOf(started.parent) } } : {}),
+    ...(started.forkOf ? { forkOf: started.forkOf } : {}),
   };
+}
+
+/** Calls that wait for a person, with the very arguments that would be executed. */
+export function pendingOf(state: RunState): PendingCall[] {
+  return state.turns.slice(seededTurns(state)).flatMap((turn) =>
+    waitingCalls(state, turn).map((call) => ({
+      callId: call.callId,
+      tool: call.tool,
+      args: rawJson(call.args),
+      argsHash: call.argsHash ?? '',
+      expiresAt: call.expiresAt ?? null,
+      why: call.why ?? '',
+      kind: call.admission === 'input' ? ('input' as const) : ('approval' as const),
+    })),
+  );
+}
+
+function waitingReason(kind: PendingCall['kind'] | undefined): StopReason | null {
+  if (!kind) return null;
+  return kind === 'input' ? 'waiting_input' : 'waiting_approval';
+}
+
+function callIdOf(parent: { m: number; i: number }): string {
+  return `call_${parent.m}_${parent.i}`;
+}
+
+/** JSON text that is printed as it is, digit for digit. */
+function rawJson(text: string): unknown {
+  const json = JSON as typeof JSON & { rawJSON?(text: string): unknown };
+  const isObject = text.trimStart().startsWith('{');
+  return json.rawJSON && !isObject ? json.rawJSON(text) : JSON.parse(text);
 }

@@ -1,0 +1,92 @@
+/**
+ * Forks: a new run that takes over another one's steps up to a point and goes its own way from there, with other
+ * instructions, models or input. What was observed is not done again, and writes are blocked unless they are allowed.
+ */
+import type { Bus, Definitions } from '@pawl/bus';
+import { fingerprint, RejectedError, type ForkRun, type RunView, type Started } from '@pawl/contracts';
+import { newTraceContext } from '@pawl/telemetry';
+import { foldRun } from '../partitions/read-run.ts';
+import { startOf, type RunState } from '../run/state.ts';
+import { stepOf } from '../run/totals.ts';
+import { viewOf } from '../run/view.ts';
+import type { RunStore } from './run-store.ts';
+import { newRunId, publishStarted } from './start-run.ts';
+
+export type MakeFork = (request: { app: string; runId: string; body: ForkRun }) => Promise<RunView>;
+
+export function createForkRun(using: { bus: Bus; definitions: Definitions; store: RunStore }): MakeFork {
+  return async ({ app, runId, body }) => {
+    const original = await foldRun(using.bus, app, runId);
+    if (!original) throw new RejectedError('unknown_run', `there is no run ${runId} whose steps could be taken over`);
+    const seed = seedOf(original, body.fromStep);
+    const definition = await using.definitions.get(original.started.definition);
+    const { spec } = definition.agent.object;
+    const changed = {
+      ...definition.agent.object,
+      spec: {
+        ...spec,
+        ...(body.instructions ? { instructions: body.instructions } : {}),
+        models: { ...spec.models, ...withoutGaps(body.models ?? {}) },
+      },
+    };
+    const agent = { revision: fingerprint(changed), object: changed };
+    const started = forkOf(original.started, {
+      body,
+      seed,
+      agent: { name: changed.metadata.name, revision: agent.revision },
+      definition: await using.definitions.put({ ...definition, agent }),
+    });
+    await using.store.accept({ started, idempotencyKey: undefined, requestHash: fingerprint(body) });
+    await publishStarted(using.bus, started);
+    return viewOf(startOf(started));
+  };
+}
+
+function forkOf(
+  original: Started,
+  of: { body: ForkRun; seed: NonNullable<Started['seed']>; agent: Started['agent']; definition: string },
+): Started {
+  const nowMs = Date.now();
+  const { parent: _parent, ancestors: _ancestors, parentSpanId: _span, ...kept } = original;
+  return {
+    ...kept,
+    runId: newRunId(nowMs),
+    at: new Date(nowMs).toISOString(),
+    agent: of.agent,
+    definition: of.definition,
+    input: of.body.input ?? original.input,
+    deadlineAt: new Date(nowMs + original.limits.wallClockMs).toISOString(),
+    forkOf: { runId: original.runId, fromStep: of.body.fromStep },
+    seed: of.seed,
+    areWritesBlocked: of.body.allowWrites !== true,
+    traceId: newTraceContext().traceId,
+  };
+}
+
+/** The facts of all turns before a step. Those of plans, reviews and summaries between them come along. */
+function seedOf(original: RunState, fromStep: number): NonNullable<Started['seed']> {
+  const steps = stepOf(original, original.turns.length);
+  if (fromStep > steps + 1) {
+    throw new RejectedError(
+      'invalid_request',
+      `fromStep: the run has ${steps} steps, so 1 to ${steps + 1} can be forked from`,
+    );
+  }
+  const end = original.turns.findIndex(
+    (turn) => turn.thought?.purpose === 'think' && stepOf(original, turn.m) >= fromStep,
+  );
+  const turns = (end === -1 ? original.turns : original.turns.slice(0, end)).filter(
+    ({ thought }) => thought?.purpose !== 'conclude',
+  );
+  return turns.flatMap(({ thought, acted, observed }) => [
+    ...(thought ? [thought] : []),
+    ...(acted ? [acted] : []),
+    ...Object.values(observed),
+  ]);
+}
+
+function withoutGaps<T extends object>(values: T): { [K in keyof T]: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: NonNullable<T[K]>;
+  };
+}

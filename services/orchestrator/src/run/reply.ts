@@ -1,0 +1,50 @@
+/**
+ * What a thought asks for. With native tool calling that is what the provider says. Models without it speak a strict
+ * text protocol (L1): `Thought: …` and then either `Action: {"tool": "name", "args": {…}}` or `Final Answer: …`.
+ * The action is parsed as JSON and judged like any other call; what doesn't fit the protocol becomes a call of no tool,
+ * so that its observation tells the model what to correct.
+ */
+import type { AgentSpec, Thought, ToolCall } from '@pawl/contracts';
+
+export type Reply = { text: string; calls: ToolCall[] };
+
+/** The tool that a reply outside the protocol is taken to call; no tool can have this name. */
+export const protocolBreach = 'reply outside the protocol';
+
+export function replyOf(thought: Thought, spec: AgentSpec): Reply {
+  const isSpoken = spec.toolCalling === 'text' && thought.purpose === 'think' && thought.outcome === 'reply';
+  return isSpoken ? parseReply(thought.text) : { text: thought.text, calls: thought.calls };
+}
+
+/** Reads a reply in the text protocol. */
+export function parseReply(text: string): Reply {
+  const answer = /^\s*Final Answer:\s*([\s\S]*)$/m.exec(text);
+  const action = /^\s*Action:\s*([\s\S]*)$/m.exec(text);
+  if (action && (!answer || action.index < answer.index)) {
+    return { text: thoughtBefore(text, action.index), calls: [parseAction(action[1] ?? '')] };
+  }
+  if (answer) return { text: answer[1]?.trim() ?? '', calls: [] };
+  return { text, calls: [{ id: '', tool: protocolBreach, args: '{}' }] };
+}
+
+function thoughtBefore(text: string, end: number): string {
+  return text
+    .slice(0, end)
+    .replace(/^\s*Thought:\s*/, '')
+    .trim();
+}
+
+function parseAction(text: string): ToolCall {
+  const json = text.replace(/^```(?:json)?\s*|\s*```\s*$/g, '').trim();
+  try {
+    const action: unknown = JSON.parse(json);
+    if (isAction(action)) return { id: '', tool: action.tool, args: JSON.stringify(action.args ?? {}) };
+  } catch {
+    // What isn't JSON is no action: it is answered as a breach of the protocol below.
+  }
+  return { id: '', tool: protocolBreach, args: '{}' };
+}
+
+function isAction(value: unknown): value is { tool: string; args?: unknown } {
+  return typeof value === 'object' && value !== null && 'tool' in value && typeof value.tool === 'string';
+}

@@ -1,0 +1,49 @@
+/**
+ * Counting tokens, with the tokenizer of OpenAI's current models; other providers' counts differ by some per cent.
+ * Where a provider has told what the conversation so far had, only what came after is counted.
+ */
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import type { ChatMessage, Definition, Thought } from '@pawl/contracts';
+import { messagesOf, offeredToolsOf, type PromptOptions } from './prompt.ts';
+import type { RunState } from './state.ts';
+
+/** What a message costs beside its text. */
+const perMessage = 8;
+
+/** Tokens that the prompt of the next model call has. */
+export function promptTokensOf(state: RunState, definition: Definition, options: PromptOptions = {}): number {
+  const call = { m: state.turns.length, purpose: 'think' as const };
+  const told = options.isTrimmed ? undefined : lastTold(state);
+  if (told) return told.tokens + countSince(state, told.m);
+  const messages = messagesOf(state, definition, call, options);
+  const tools = offeredToolsOf(state, definition, call.m);
+  return tokensOfMessages(messages) + countTokens(JSON.stringify(tools));
+}
+
+function tokensOfMessages(messages: ChatMessage[]): number {
+  return messages.reduce((sum, message) => sum + perMessage + countTokens(JSON.stringify(message)), 0);
+}
+
+/** The newest model call whose measured usage covers the whole conversation up to it. */
+function lastTold(state: RunState): { m: number; tokens: number } | undefined {
+  const isSummary = (thought: Thought | undefined) => thought?.purpose === 'summarize' && thought.outcome === 'reply';
+  const turn = state.turns.findLast(({ thought }) => isSummary(thought) || isMeasured(thought));
+  const { thought } = turn ?? {};
+  if (!turn || !thought || isSummary(thought)) return undefined;
+  return { m: turn.m, tokens: thought.usage.inputTokens + thought.usage.outputTokens };
+}
+
+function isMeasured(thought: Thought | undefined): boolean {
+  return thought?.outcome === 'reply' && thought.costBasis === 'measured' && thought.usage.inputTokens > 0;
+}
+
+/** Tokens of what came behind thought m: its results, and signals that it had not seen. */
+function countSince(state: RunState, m: number): number {
+  const texts = state.turns
+    .slice(m)
+    .flatMap(({ observed }) => Object.values(observed))
+    .map(({ observation }) => `${observation.data ?? ''}${observation.message ?? ''}${observation.suggestion ?? ''}`);
+  const seen = state.turns[m]?.thought?.signalsSeen ?? 0;
+  const signals = state.signals.slice(seen).map(({ signal }) => `${signal.text ?? ''}${signal.data ?? ''}`);
+  return [...texts, ...signals].reduce((sum, text) => sum + countTokens(text) + 60, 0);
+}
