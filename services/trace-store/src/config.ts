@@ -1,7 +1,23 @@
 /** What trace-store reads from its environment; nothing else does, but for telemetry, which comes before everything. */
 import process from 'node:process';
 import { z } from 'zod';
+import { heldClass, standardClass } from './retention/period.ts';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
+
+/** `class=30d` by comma → days by class; `undefined` for ever. */
+function parseRetention(text: string, context: z.RefinementCtx): ReadonlyMap<string, number | undefined> {
+  const keptDays = new Map<string, number | undefined>([[standardClass, undefined]]);
+  for (const item of text.split(',').map((part) => part.trim())) {
+    if (item === '') continue;
+    const [, name, days] = /^([a-z][a-z0-9]{0,19})(?:=([1-9]\d{0,4})d)?$/.exec(item) ?? [];
+    if (name === undefined || name === heldClass) {
+      context.addIssue({ code: 'custom', message: `${item}: must be class=days, for example standard=30d` });
+      return z.NEVER;
+    }
+    keptDays.set(name, days === undefined ? undefined : Number(days));
+  }
+  return keptDays;
+}
 
 const configSchema = z.object({
   ...baseConfigShape,
@@ -10,6 +26,11 @@ const configSchema = z.object({
   PAWL_TRACE_BATCH_MAX: integerVariable({ min: 1, max: 5_000 }).default(250),
   /** How long a fact waits for others to be written with, in milliseconds. */
   PAWL_TRACE_LINGER_MS: integerVariable({ min: 0, max: 10_000 }).default(20),
+  /**
+   * How long traces are kept, by class, for example `standard=30d,short=7d,audit=400d`. A class without a number of days is
+   * kept for ever, and so is `standard` unless it is named. Weeks are dropped whole.
+   */
+  PAWL_TRACE_RETENTION: z.string().default('').transform(parseRetention),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
 });

@@ -10,11 +10,11 @@ import { AckPolicy, DeliverPolicy, type ConsumerConfig, type ConsumerMessages, t
 import { nanos } from '@nats-io/nats-core';
 import { payloadOf, type Bus } from '@pawl/bus';
 import { streams, UnavailableError } from '@pawl/contracts';
-import type { Database } from '@pawl/db';
 import type { Log, Part } from '@pawl/service';
 import { batchesOf, type BatchLimits } from './batches.ts';
 import { readFactMessage, rejectMessage, type FactMessage } from './record/fact-message.ts';
 import { storeMessages, type ReadMessage } from './store/store-messages.ts';
+import type { TraceTables } from './store/trace-tables.ts';
 
 export const consumerName = 'trace-store';
 
@@ -42,7 +42,7 @@ export type FactSubscription = Part & {
   isFollowing(): boolean;
 };
 
-export type FactSubscriptionOptions = { bus: Bus; database: Database; log: Log; limits?: Partial<BatchLimits> };
+export type FactSubscriptionOptions = { bus: Bus; tables: TraceTables; log: Log; limits?: Partial<BatchLimits> };
 
 /** A message with what was read of it, still to be acknowledged. */
 type Received = ReadMessage & { source: JsMsg };
@@ -84,7 +84,7 @@ export function createFactSubscription(options: FactSubscriptionOptions): FactSu
 
 type Session = {
   bus: Bus;
-  database: Database;
+  tables: TraceTables;
   limits: BatchLimits;
   signal: AbortSignal;
   onFollowing(): void;
@@ -123,7 +123,7 @@ async function follow(session: Session): Promise<void> {
 async function storePatiently(batch: readonly Received[], session: Session): Promise<void> {
   for (let pauseMs = storePauseMs.first; ; pauseMs = Math.min(pauseMs * 2, storePauseMs.max)) {
     try {
-      await storeMessages(session.database, batch);
+      await storeMessages(session.tables, batch);
       session.onFollowing();
       return;
     } catch (error) {

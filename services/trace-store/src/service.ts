@@ -11,7 +11,9 @@ import { serveGetTrace } from './http/get-trace.ts';
 import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
 import { servePage } from './http/page.ts';
+import { createPolicy } from './retention/policy.ts';
 import { schema } from './schema.ts';
+import { createTraceTables } from './store/trace-tables.ts';
 
 export type TraceStore = {
   parts: Part[];
@@ -31,9 +33,12 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
   });
   const keys = await connectKeys(bus);
   const { authorizeApp } = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const policy = createPolicy({ database, keptDays: config.PAWL_TRACE_RETENTION });
+  await policy.refresh();
+  const tables = createTraceTables({ database, policy });
   const facts = createFactSubscription({
     bus,
-    database,
+    tables,
     log,
     limits: { countMax: config.PAWL_TRACE_BATCH_MAX, lingerMs: config.PAWL_TRACE_LINGER_MS },
   });

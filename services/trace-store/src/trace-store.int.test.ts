@@ -99,7 +99,7 @@ describe('the run log becomes rows', () => {
     expect([missing, unreadable]).toEqual([[], []]);
   });
 
-  test('nothing is acknowledged before its commit, and a failed write is made good exactly once', async () => {
+  test('T4: nothing is acknowledged before its commit, and a failed write is made good exactly once', async () => {
     const { runId, facts } = salesRun('locked');
     const before = await consumerInfo();
     await database.transaction(async (client) => {
@@ -120,7 +120,7 @@ describe('the run log becomes rows', () => {
     expect((await get(`/v1/traces/${runId}`)).json().run).toMatchObject({ status: 'running', tokens: 976 + 1_345 });
   });
 
-  test('a deleted consumer is made again, and reading everything twice changes nothing', async () => {
+  test('T5: a deleted consumer is made again, and reading everything twice changes nothing', async () => {
     const { runId, facts } = salesRun('twice');
     await publish(facts);
     await untilStored(runId, facts.length);
@@ -133,7 +133,7 @@ describe('the run log becomes rows', () => {
     await eventually(async () => (await isReady()).facts, { what: 'it says that it is ready again' });
   });
 
-  test('poison is set aside with its reason, and what follows flows', async () => {
+  test('T1: poison is set aside with its reason, and what follows flows', async () => {
     const { runId, facts } = salesRun('poison');
     const subject = (slot: string) => `pawl.run.0.demo.${runId}.${slot}`;
     const text = JSON.stringify(facts[1]);
@@ -156,7 +156,7 @@ describe('the run log becomes rows', () => {
     expect(JSON.stringify(rows)).not.toContain('figures');
   });
 
-  test('text that Postgres can not hold is kept in the body and marked', async () => {
+  test('T1: text that Postgres can not hold is kept in the body and marked', async () => {
     const { runId, facts } = salesRun('odd');
     const odd = { ...facts[0], input: 'a\u0000b\ud800', metadata: { 'k\u0000y': 'v' } } as Fact;
     await publish([odd]);
@@ -166,7 +166,7 @@ describe('the run log becomes rows', () => {
     expect(records[0]).toMatchObject({ marks: ['lone_surrogate', 'nul'], body: { input: 'a\u0000b\ud800' } });
   });
 
-  test('a body above the payload limit comes through, by reference and digit for digit', async () => {
+  test('T1: a body above the payload limit comes through, by reference and digit for digit', async () => {
     const { runId, facts } = salesRun('large');
     const [started] = facts as [Extract<Fact, { kind: 'started' }>];
     const environment = { rows: 'x'.repeat(1_500_000), order: 7 };
@@ -208,7 +208,7 @@ describe('the traces API', () => {
     expect((await fetch(`${store.url()}/v1/traces`)).status).toBe(401);
   });
 
-  test('lists newest first, in pages without gap or repeat, and filters', async () => {
+  test('T10: lists newest first, in pages without gap or repeat, and filters', async () => {
     const runs = Array.from({ length: 7 }, (_, at) => {
       const day = `2026-04-0${at + 1}T00:00:00.000Z`;
       const facts = salesRunFacts({ app: 'other', runId: runIdAt(day, 'page'), startedAt: day });

@@ -5,7 +5,8 @@ import { slotOf } from '@pawl/contracts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { isDepthAtMost, readFactMessage, type FactMessage } from './fact-message.ts';
 import { recordOf, type TraceRecord } from './record.ts';
-import { contributionOf, mergeRollUps, rollUp, statusOf } from './roll-up.ts';
+import { contributionOf, rollUp } from './contribution.ts';
+import { mergeRollUps, statusOf, stopReasonOf } from './roll-up.ts';
 
 const startedAt = '2026-03-02T08:00:00.000Z';
 const runId = runIdAt(startedAt, 'record');
@@ -53,7 +54,7 @@ describe('the roll-up of a run', () => {
         question: 'Why did sales revenue suddenly drop in February?',
         userId: 'lin.wei',
       },
-      end: { stopReason: 'final_answer', partial: false, steps: 5, toolCalls: 6 },
+      end: { stopReason: 'final_answer', partial: false, totals: { steps: 5, toolCalls: 6 } },
       records: 18,
       steps: 5,
       toolCalls: 6,
@@ -80,6 +81,94 @@ describe('the roll-up of a run', () => {
     expect(statusOf(mergeRollUps(pausedState, contributionOf(recordFrom(messageOf(facts.at(-1) as Fact)))))).toBe(
       'ended',
     );
+  });
+});
+
+describe('a run that waits for a person', () => {
+  const acted = facts.find(({ kind }) => kind === 'acted') as Extract<Fact, { kind: 'acted' }>;
+  const [call] = acted.calls as [(typeof acted.calls)[0]];
+  const { app } = acted;
+  const base = { v: 1 as const, app, runId, at: startedAt };
+  const asked = {
+    ...acted,
+    calls: [
+      { ...call, admission: 'approval' as const, why: 'it writes' },
+      { ...call, i: 1 },
+    ],
+  };
+  const approved: Fact = {
+    ...base,
+    kind: 'approval',
+    m: acted.m,
+    i: 0,
+    callId: call.callId,
+    decision: 'approve',
+    toolRevision: call.toolRevision ?? '',
+    argsHash: call.argsHash ?? '',
+    by: 'lin.wei',
+  };
+  const rollUpFacts = (...some: Fact[]) =>
+    rollUp(some.map((fact, at) => recordFrom(messageOf(fact, JSON.stringify(fact), at + 1))));
+  const standingOf = (...some: Fact[]) => {
+    const run = rollUpFacts(...some);
+    return run && [statusOf(run), stopReasonOf(run)];
+  };
+  const observed = facts.find(({ kind }) => kind === 'observed') as Extract<Fact, { kind: 'observed' }>;
+
+  test('waits from the moment the call is asked for until it is decided or observed, in any order', () => {
+    expect(standingOf(asked)).toEqual(['waiting', 'waiting_approval']);
+    expect(standingOf(asked, { ...observed, i: 1 })).toEqual(['waiting', 'waiting_approval']);
+    for (const order of [
+      [asked, approved],
+      [approved, asked],
+      [{ ...observed, i: 0 } as Fact, asked],
+    ]) {
+      expect(standingOf(...order)).toEqual(['running', null]);
+    }
+    const input = { ...asked, calls: [{ ...call, admission: 'input' as const }] };
+    expect(standingOf(input)).toEqual(['waiting', 'waiting_input']);
+    const next = facts.find((fact) => fact.kind === 'thought' && fact.m === acted.m + 1) as Fact;
+    expect(standingOf(next, input)).toEqual(['running', null]);
+  });
+
+  test('has the same roll-up whatever the order and the batches', () => {
+    const some = [asked, approved, { ...observed, i: 0 }, { ...observed, i: 1 }, ...facts.slice(0, 2)] as Fact[];
+    const expected = rollUpFacts(...some);
+    fc.assert(
+      fc.property(fc.shuffledSubarray(some, { minLength: some.length }), (order) => {
+        expect(rollUpFacts(...order)).toEqual(expected);
+      }),
+    );
+  });
+
+  test('that paused at a limit shows its best answer so far, and runs again once it is resumed', () => {
+    const outOfSteps = { ...paused, stopReason: 'max_steps', answer: 'so far', partial: true } as Fact;
+    expect(standingOf(...facts.slice(0, 2), outOfSteps)).toEqual(['paused', 'max_steps']);
+    expect(rollUpFacts(outOfSteps)?.pause).toMatchObject({ answer: 'so far', partial: true });
+  });
+});
+
+describe('money that is spent in a tree of runs', () => {
+  const observed = facts.find(({ kind }) => kind === 'observed') as Extract<Fact, { kind: 'observed' }>;
+  const spent = { tokens: 300, costNanoUsd: '5000' };
+
+  test('T6: what a sub-run spent is told apart from what the run itself thought', () => {
+    const paid = [...facts.slice(0, 2), { ...observed, spent } as Fact].map((fact) => recordFrom(messageOf(fact)));
+    expect(rollUp(paid)).toMatchObject({
+      tokens: 976,
+      costNanoUsd: 1_168_000n,
+      subTokens: 300,
+      subCostNanoUsd: 5_000n,
+    });
+    expect(paid.at(-1)).toMatchObject({ inputTokens: null, costNanoUsd: null, subCostNanoUsd: '5000' });
+  });
+
+  test('T6: what a fork took over was paid by the run it comes from', () => {
+    const seed = facts.filter((fact) => 'm' in fact && fact.m < 2);
+    const started = { ...facts[0], seed, forkOf: { runId, fromStep: 3 } } as Fact;
+    const record = recordFrom(messageOf(started));
+    expect(record).toMatchObject({ seededTurns: 2, seededSteps: 2 });
+    expect(rollUp([record])).toMatchObject({ tokens: 0, costNanoUsd: 0n, start: { forkOf: { runId, fromStep: 3 } } });
   });
 });
 

@@ -4,10 +4,13 @@
  * 1. The same fact always becomes the same record, whenever and however often it is delivered.
  * 2. The body is the fact's text as it came, digit for digit.
  */
-import type { Fact, FactKind } from '@pawl/contracts';
+import type { Fact, FactKind, Started } from '@pawl/contracts';
 import { callSpanId, runSpanId, thoughtSpanId } from '@pawl/telemetry';
 import type { ParsedFact } from './fact-message.ts';
 import { marksOf, safeText, type Mark } from './safe-text.ts';
+
+/** `span`: a span of another agent that is neither a thought nor a call. */
+export type RecordKind = FactKind | 'span';
 
 export type TraceRecord = {
   app: string;
@@ -15,7 +18,7 @@ export type TraceRecord = {
   slot: string;
   /** Sequence of the fact in the stream. */
   sequence: number;
-  kind: FactKind;
+  kind: RecordKind;
   m: number | null;
   i: number | null;
   step: number | null;
@@ -30,22 +33,32 @@ export type TraceRecord = {
   outputTokens: number | null;
   /** Whole nano-USD as decimal digits. */
   costNanoUsd: string | null;
+  /** What the sub-run that answered the call has used. It has records of its own, so this is never added to the above. */
+  subTokens: number | null;
+  subCostNanoUsd: string | null;
+  /** Of `started`: how many turns, and steps among them, a fork took over. */
+  seededTurns: number | null;
+  seededSteps: number | null;
+  model: string | null;
   /** When the fact was written, ISO time. */
   at: string;
   startedAt: string;
   durationMs: number;
   traceId: string | null;
   spanId: string | null;
+  parentSpanId: string | null;
   marks: Mark[];
   /** JSON text. */
   body: string;
+  /** The body, cut where its parts may be told again by other records of the run. Absent: in one piece. */
+  pieces?: string[];
 };
 
 /** The row of a fact. */
 export function recordOf(parsed: ParsedFact): TraceRecord {
   const { fact, text, slot, sequence, trace } = parsed;
   return {
-    ...blank,
+    ...blankRecord,
     ...columnsOf(fact),
     app: fact.app,
     runId: fact.runId,
@@ -60,7 +73,8 @@ export function recordOf(parsed: ParsedFact): TraceRecord {
   };
 }
 
-const blank = {
+/** The columns that most records leave empty. */
+export const blankRecord = {
   m: null,
   i: null,
   step: null,
@@ -72,6 +86,12 @@ const blank = {
   inputTokens: null,
   outputTokens: null,
   costNanoUsd: null,
+  subTokens: null,
+  subCostNanoUsd: null,
+  seededTurns: null,
+  seededSteps: null,
+  model: null,
+  parentSpanId: null,
 };
 
 type Columns = Partial<TraceRecord> & Pick<TraceRecord, 'startedAt' | 'durationMs'>;
@@ -88,6 +108,7 @@ function columnsOf(fact: Fact): Columns {
         inputTokens: fact.usage.inputTokens,
         outputTokens: fact.usage.outputTokens,
         costNanoUsd: fact.costNanoUsd,
+        model: fact.route ? safeText(fact.route.model) : null,
         startedAt: utcMs(fact.startedAt),
         durationMs: fact.durationMs,
       };
@@ -100,12 +121,15 @@ function columnsOf(fact: Fact): Columns {
         callId: safeText(fact.callId),
         tool: safeText(fact.tool),
         status: fact.observation.status,
+        subTokens: fact.spent?.tokens ?? null,
+        subCostNanoUsd: fact.spent?.costNanoUsd ?? null,
         startedAt: utcMs(fact.startedAt),
         durationMs: fact.durationMs,
       };
     case 'approval':
       return { ...instant, m: fact.m, i: fact.i, callId: safeText(fact.callId), status: fact.decision };
     case 'started':
+      return { ...instant, ...seedOf(fact) };
     case 'signal':
     case 'cancel':
     case 'paused':
@@ -113,6 +137,13 @@ function columnsOf(fact: Fact): Columns {
     case 'ended':
       return instant;
   }
+}
+
+/** What a fork took over, counted as the loop counts it. */
+function seedOf({ seed }: Started): { seededTurns: number; seededSteps: number } | undefined {
+  if (!seed || seed.length === 0) return undefined;
+  const steps = seed.filter((fact) => fact.kind === 'thought' && fact.outcome === 'reply' && fact.purpose === 'think');
+  return { seededTurns: Math.max(...seed.map(({ m }) => m)) + 1, seededSteps: steps.length };
 }
 
 /** An ISO time in one form, in UTC with milliseconds, so that text order is time order. */

@@ -5,41 +5,64 @@
  *    no grouping into batches changes it. Repetition is taken out by slot before (`rollUp`), or by the store's key.
  * 2. Each part has one source: `started` says what was asked, `ended` how it went. Counts come from the parts
  *    (thoughts, acted) until `ended` brings the totals.
+ * 3. Money and tokens are counted at the leaves: what a sub-run used is kept apart, since it has records of its own.
  */
-import { actedSchema, endedSchema, pausedSchema, resumedSchema, startedSchema } from '@pawl/contracts';
-import type { TraceRecord } from './record.ts';
-import { safeText } from './safe-text.ts';
 
-/** What `started` says. */
+/** What `started` says, or the outermost span. */
 export type RunStart = {
+  /** Which one counts when several records could be the start: the smallest. Empty for `started`. */
+  rank: string;
   at: string;
   agent: string;
   revision: string;
   question: string;
   userId: string | null;
   session: string | null;
+  /** The call of another run that this run answers. */
+  parent: { runId: string; m: number; i: number } | null;
+  forkOf: { runId: string; fromStep: number } | null;
 };
 
-/** What `ended` says. */
+/** Totals that `ended` says; null where nobody said them and what was counted stands. */
+export type RunTotals = { steps: number; toolCalls: number; tokens: number; costNanoUsd: bigint };
+
+/** What `ended` says, or the end of the outermost span. */
 export type RunEnd = {
+  /** As in `RunStart`. */
+  rank: string;
   at: string;
   stopReason: string;
   answer: string | null;
   partial: boolean;
   detail: string;
-  steps: number;
-  toolCalls: number;
-  tokens: number;
-  costNanoUsd: bigint;
+  totals: RunTotals | null;
 };
 
 /** The last word on pausing: an even turn is a pause, the odd turn after it its resumption. */
-export type RunPause = { turn: number; stopReason: string | null };
+export type RunPause = {
+  turn: number;
+  stopReason: string | null;
+  answer: string | null;
+  partial: boolean;
+  detail: string | null;
+};
+
+/**
+ * Who is waited for in the latest turn: the calls that wait for a person (`0a` an approval, `1i` an input), and those
+ * that were answered. A later turn proves that all of an earlier one are.
+ */
+export type RunTurn = { m: number; awaiting: readonly string[]; answered: readonly string[] };
 
 export type RollUp = {
+  source: 'pawl' | 'otlp';
   start: RunStart | null;
   end: RunEnd | null;
   pause: RunPause | null;
+  turn: RunTurn | null;
+  /** How long the run may be silent without being lost: the longest wall clock that it was given. */
+  wallClockMs: number | null;
+  /** Names of the tools that were observed, sorted, at most TOOLS_MAX. */
+  tools: readonly string[];
   traceId: string | null;
   firstAt: string;
   lastAt: string;
@@ -49,47 +72,26 @@ export type RollUp = {
   toolCalls: number;
   tokens: number;
   costNanoUsd: bigint;
+  subTokens: number;
+  subCostNanoUsd: bigint;
 };
 
 export type RunStatus = 'running' | 'waiting' | 'paused' | 'ended';
 
-/** The roll-up of records of one run, in any order, repeated or not. Undefined for none. */
-export function rollUp(records: Iterable<TraceRecord>): RollUp | undefined {
-  const bySlot = new Map<string, TraceRecord>();
-  for (const record of records) {
-    const known = bySlot.get(record.slot);
-    if (!known || record.sequence < known.sequence) bySlot.set(record.slot, record);
-  }
-  let result: RollUp | undefined;
-  for (const record of bySlot.values()) result = mergeRollUps(result, contributionOf(record));
-  return result;
-}
-
-/** What one record adds. */
-export function contributionOf(record: TraceRecord): RollUp {
-  const isStep = record.kind === 'thought' && record.status === 'reply' && record.purpose === 'think';
-  return {
-    start: record.kind === 'started' ? startOf(record) : null,
-    end: record.kind === 'ended' ? endOf(record) : null,
-    pause: pauseOf(record),
-    traceId: record.traceId,
-    firstAt: record.at,
-    lastAt: record.at,
-    records: 1,
-    steps: isStep ? 1 : 0,
-    toolCalls: record.kind === 'acted' ? callsSentOf(record) : 0,
-    tokens: (record.inputTokens ?? 0) + (record.outputTokens ?? 0),
-    costNanoUsd: BigInt(record.costNanoUsd ?? 0),
-  };
-}
+/** How many names of tools a roll-up holds. */
+export const TOOLS_MAX = 100;
 
 /** Both together. The records behind them must be distinct. */
 export function mergeRollUps(left: RollUp | undefined, right: RollUp): RollUp {
   if (!left) return right;
   return {
-    start: left.start ?? right.start,
-    end: left.end ?? right.end,
+    source: left.source,
+    start: firstRanked(left.start, right.start),
+    end: firstRanked(left.end, right.end),
     pause: laterPause(left.pause, right.pause),
+    turn: laterTurn(left.turn, right.turn),
+    wallClockMs: larger(left.wallClockMs, right.wallClockMs),
+    tools: unionOf(left.tools, right.tools, TOOLS_MAX),
     traceId: smaller(left.traceId, right.traceId),
     firstAt: left.firstAt < right.firstAt ? left.firstAt : right.firstAt,
     lastAt: left.lastAt > right.lastAt ? left.lastAt : right.lastAt,
@@ -98,19 +100,40 @@ export function mergeRollUps(left: RollUp | undefined, right: RollUp): RollUp {
     toolCalls: left.toolCalls + right.toolCalls,
     tokens: left.tokens + right.tokens,
     costNanoUsd: left.costNanoUsd + right.costNanoUsd,
+    subTokens: left.subTokens + right.subTokens,
+    subCostNanoUsd: left.subCostNanoUsd + right.subCostNanoUsd,
   };
 }
 
-/** Why the run ended or paused, as far as it did. */
-export function stopReasonOf(run: Pick<RollUp, 'end' | 'pause'>): string | null {
-  return run.end?.stopReason ?? run.pause?.stopReason ?? null;
+/** Why the run ended, paused or waits, as far as it does. */
+export function stopReasonOf(run: Pick<RollUp, 'end' | 'pause' | 'turn'>): string | null {
+  if (run.end) return run.end.stopReason;
+  if (isPaused(run)) return run.pause?.stopReason ?? null;
+  const [waiting] = waitingCalls(run.turn);
+  if (waiting === undefined) return null;
+  return waiting.endsWith('a') ? 'waiting_approval' : 'waiting_input';
 }
 
 /** Where the run stands. */
-export function statusOf(run: Pick<RollUp, 'end' | 'pause'>): RunStatus {
+export function statusOf(run: Pick<RollUp, 'end' | 'pause' | 'turn'>): RunStatus {
   if (run.end) return 'ended';
-  if (!run.pause || run.pause.turn % 2 === 1) return 'running';
-  return run.pause.stopReason?.startsWith('waiting_') ? 'waiting' : 'paused';
+  if (isPaused(run)) return run.pause?.stopReason?.startsWith('waiting_') ? 'waiting' : 'paused';
+  return waitingCalls(run.turn).length > 0 ? 'waiting' : 'running';
+}
+
+function isPaused({ pause }: Pick<RollUp, 'pause'>): boolean {
+  return pause !== null && pause.turn % 2 === 0;
+}
+
+/** The calls of the latest turn that wait for a person and have no answer. */
+function waitingCalls(turn: RunTurn | null): string[] {
+  if (!turn) return [];
+  return turn.awaiting.filter((call) => !turn.answered.includes(call.slice(0, -1)));
+}
+
+function firstRanked<T extends { rank: string }>(left: T | null, right: T | null): T | null {
+  if (!left || !right) return left ?? right;
+  return right.rank < left.rank ? right : left;
 }
 
 function laterPause(left: RunPause | null, right: RunPause | null): RunPause | null {
@@ -118,50 +141,28 @@ function laterPause(left: RunPause | null, right: RunPause | null): RunPause | n
   return left.turn > right.turn ? left : right;
 }
 
+function laterTurn(left: RunTurn | null, right: RunTurn | null): RunTurn | null {
+  if (!left || !right) return left ?? right;
+  if (left.m !== right.m) return left.m > right.m ? left : right;
+  return {
+    m: left.m,
+    awaiting: unionOf(left.awaiting, right.awaiting),
+    answered: unionOf(left.answered, right.answered),
+  };
+}
+
+/** The smallest of both, sorted: a bound that depends on no order. */
+function unionOf(left: readonly string[], right: readonly string[], countMax = Infinity): readonly string[] {
+  if (right.every((item) => left.includes(item))) return left;
+  return [...new Set([...left, ...right])].toSorted().slice(0, countMax);
+}
+
 function smaller(left: string | null, right: string | null): string | null {
   if (left === null || right === null) return left ?? right;
   return left < right ? left : right;
 }
 
-/** Calls that were made; the others were answered by the orchestrator itself. */
-function callsSentOf(record: TraceRecord): number {
-  const { calls } = actedSchema.parse(JSON.parse(record.body));
-  return calls.filter(({ admission }) => admission !== 'answered').length;
-}
-
-function startOf(record: TraceRecord): RunStart {
-  const fact = startedSchema.parse(JSON.parse(record.body));
-  return {
-    at: record.at,
-    agent: fact.agent.name,
-    revision: fact.agent.revision,
-    question: safeText(fact.input),
-    userId: fact.user ? safeText(fact.user.id) : null,
-    session: fact.session === undefined ? null : safeText(fact.session),
-  };
-}
-
-function endOf(record: TraceRecord): RunEnd {
-  const fact = endedSchema.parse(JSON.parse(record.body));
-  return {
-    at: record.at,
-    stopReason: fact.stopReason,
-    answer: fact.answer === null ? null : safeText(fact.answer),
-    partial: fact.partial,
-    detail: safeText(fact.detail),
-    steps: fact.steps,
-    toolCalls: fact.toolCalls,
-    tokens: fact.tokens,
-    costNanoUsd: BigInt(fact.costNanoUsd),
-  };
-}
-
-function pauseOf(record: TraceRecord): RunPause | null {
-  if (record.kind === 'paused') {
-    const fact = pausedSchema.parse(JSON.parse(record.body));
-    return { turn: fact.k * 2, stopReason: fact.stopReason };
-  }
-  if (record.kind === 'resumed')
-    return { turn: resumedSchema.parse(JSON.parse(record.body)).k * 2 + 1, stopReason: null };
-  return null;
+function larger(left: number | null, right: number | null): number | null {
+  if (left === null || right === null) return left ?? right;
+  return Math.max(left, right);
 }

@@ -83,6 +83,21 @@ describe('missing slots', () => {
     expect(missingSlots(without('thought.2'), new Set(['thought.2']))).toEqual([]);
   });
 
+  test('what a fork took over is not missing, and its steps are counted on', () => {
+    const seed = facts.filter((fact) => 'm' in fact && fact.m < 2);
+    const forked = { ...facts[0], seed, forkOf: { runId: facts[0]?.runId, fromStep: 3 } } as Fact;
+    const rest = facts.filter((fact) => 'm' in fact && fact.m >= 2);
+    const fork = [forked, ...rest].map((fact, at) => recordFrom(fact, at + 1));
+    expect(missingSlots(fork)).toEqual([]);
+    expect(missingSlots(fork.filter(({ slot }) => slot !== 'thought.2'))).toEqual(['thought.2']);
+    const withoutActed = fork.filter(({ kind }) => kind !== 'acted');
+    expect([...stepsByThought(withoutActed)]).toEqual([
+      [2, 3],
+      [3, 4],
+      [4, 5],
+    ]);
+  });
+
   test('a huge m names a bounded number', () => {
     const far = { ...records[1], slot: 'thought.9007199254740991', m: Number.MAX_SAFE_INTEGER } as StoryRecord;
     expect(missingSlots([...records, far])).toHaveLength(MISSING_MAX);

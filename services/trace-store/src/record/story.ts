@@ -5,10 +5,25 @@
  *    call by call its approval and its observation. What has no m keeps the place it had in the log.
  * 2. A slot is called missing only when other records prove that it must exist (a call that was acted and never observed
  *    in a run that went on, a hole in m). What was received but could not be kept is told apart (`unreadable`).
+ * 3. The turns that a fork took over are in its `started`; they are neither missing nor its own.
  */
 import type { TraceRecord } from './record.ts';
 
-export type StoryRecord = Pick<TraceRecord, 'slot' | 'sequence' | 'kind' | 'm' | 'i' | 'step' | 'purpose' | 'calls'>;
+export type StoryRecord = Pick<
+  TraceRecord,
+  | 'slot'
+  | 'sequence'
+  | 'kind'
+  | 'm'
+  | 'i'
+  | 'step'
+  | 'purpose'
+  | 'status'
+  | 'calls'
+  | 'startedAt'
+  | 'seededTurns'
+  | 'seededSteps'
+>;
 
 /** How many missing slots are named at the most. */
 export const MISSING_MAX = 1_000;
@@ -47,6 +62,7 @@ function placeOf(record: StoryRecord, latestM: number): Place {
     case 'cancel':
     case 'paused':
     case 'resumed':
+    case 'span':
       return { m: latestM, phase: phases.other, i: 0, order: sequence };
   }
 }
@@ -57,8 +73,8 @@ function comparePlaces(left: Place, right: Place): number {
 }
 
 /**
- * The step of each thought by its m, counted from 1 where no `acted` says it: a thought (think) opens the next step,
- * every other purpose belongs to the step before it.
+ * The step of each thought by its m, counted from 1 (from those taken over, in a fork) where no `acted` says it: a thought
+ * (think) that came back opens the next step, everything else belongs to the step before it.
  */
 export function stepsByThought(records: readonly StoryRecord[]): Map<number, number> {
   const acted = new Map<number, number>();
@@ -67,9 +83,9 @@ export function stepsByThought(records: readonly StoryRecord[]): Map<number, num
     .filter(({ kind }) => kind === 'thought')
     .toSorted((left, right) => (left.m ?? 0) - (right.m ?? 0));
   const steps = new Map(acted);
-  let step = 0;
-  for (const { m, purpose } of thoughts) {
-    const opens = purpose === 'think';
+  let step = records.find(({ kind }) => kind === 'started')?.seededSteps ?? 0;
+  for (const { m, purpose, status } of thoughts) {
+    const opens = purpose === 'think' && status !== 'failed';
     step = acted.get(m ?? 0) ?? (opens ? step + 1 : step);
     steps.set(m ?? 0, step);
   }
@@ -95,7 +111,8 @@ function* expectedSlots(records: readonly StoryRecord[]): Generator<string> {
   const turns = turnsOf(records);
   const isEnded = records.some(({ kind }) => kind === 'ended');
   const lastThought = [...turns.keys()].reduce((left, right) => Math.max(left, right), -1);
-  for (let m = 0; m <= lastThought; m++) {
+  const first = records.find(({ kind }) => kind === 'started')?.seededTurns ?? 0;
+  for (let m = first; m <= lastThought; m++) {
     yield `thought.${m}`;
     const turn = turns.get(m);
     if (turn) yield* expectedOfTurn(m, turn, isEnded || m < lastThought);

@@ -3,8 +3,9 @@
  * culprit stands alone, and then it is set aside.
  */
 import { UnavailableError } from '@pawl/contracts';
-import type { Database } from '@pawl/db';
 import { rejectMessage, type FactMessage, type FactReading } from '../record/fact-message.ts';
+import type { TraceRecord } from '../record/record.ts';
+import type { TraceTables } from './trace-tables.ts';
 import { writeBatch } from './write-batch.ts';
 
 export type ReadMessage = { message: FactMessage; reading: FactReading };
@@ -13,35 +14,35 @@ export type ReadMessage = { message: FactMessage; reading: FactReading };
 const attemptsMax = 3;
 
 /**
- * When it resolves, every message is committed, as a record or as rejected.
+ * When it resolves, every message is committed, as a record or as rejected; gives the records that were new.
  * Throws `UnavailableError` while Postgres is away, and what Postgres said when the fault is not in the messages.
  */
-export async function storeMessages(database: Database, messages: readonly ReadMessage[]): Promise<void> {
+export async function storeMessages(tables: TraceTables, messages: readonly ReadMessage[]): Promise<TraceRecord[]> {
   try {
-    await writeWithAttempts(
-      database,
+    return await writeWithAttempts(
+      tables,
       messages.map(({ reading }) => reading),
     );
   } catch (error) {
     if (!isFaultOfData(error)) throw error;
     const [only] = messages;
     if (messages.length === 1 && only) {
-      await writeBatch(database, [{ rejected: rejectMessage(only.message, 'refused_by_database') }]);
-      return;
+      return await writeBatch(tables, [{ rejected: rejectMessage(only.message, 'refused_by_database') }]);
     }
     const middle = Math.ceil(messages.length / 2);
-    await storeMessages(database, messages.slice(0, middle));
-    await storeMessages(database, messages.slice(middle));
+    const added = await storeMessages(tables, messages.slice(0, middle));
+    return [...added, ...(await storeMessages(tables, messages.slice(middle)))];
   }
 }
 
-async function writeWithAttempts(database: Database, readings: readonly FactReading[]): Promise<void> {
+async function writeWithAttempts(tables: TraceTables, readings: readonly FactReading[]): Promise<TraceRecord[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await writeBatch(database, readings);
-      return;
+      return await writeBatch(tables, readings);
     } catch (error) {
-      if (attempt >= attemptsMax || !isConflict(error)) throw error;
+      if (isTableMissing(error)) tables.partitions.forget();
+      else if (!isConflict(error)) throw error;
+      if (attempt >= attemptsMax) throw error;
     }
   }
 }
@@ -49,6 +50,11 @@ async function writeWithAttempts(database: Database, readings: readonly FactRead
 /** SQLSTATE 40001 serialization failure, 40P01 deadlock: the same batch may succeed at once. */
 function isConflict(error: unknown): boolean {
   return /^40(001|P01)$/.test(sqlStateOf(error));
+}
+
+/** SQLSTATE 42P01: a week's table is gone that was known to be there. */
+function isTableMissing(error: unknown): boolean {
+  return sqlStateOf(error) === '42P01';
 }
 
 /** SQLSTATE classes 22 (data), 23 (constraints) and 54 (program limits): trying again can't help. */

@@ -1,54 +1,110 @@
 /**
- * One batch of messages in one transaction.
+ * One batch of records in one transaction.
  *
  * 1. A batch may be written any number of times, whole or in parts: every slot is added once, and roll-ups take in only
  *    what was added.
- * 2. Rejected messages, runs and records are locked in that order, each sorted by key: writers wait, but never in a circle.
+ * 2. Rejected messages, runs and records are locked in that order, each sorted by table and key: writers wait, but never
+ *    in a circle.
+ * 3. What has expired or was erased is not stored again, however often the log is read.
  */
-import type { Database, Queryable } from '@pawl/db';
+import type { Queryable } from '@pawl/db';
 import type { FactReading, RejectedMessage } from '../record/fact-message.ts';
+import { contributionOf } from '../record/contribution.ts';
 import { recordOf, type TraceRecord } from '../record/record.ts';
-import { contributionOf, mergeRollUps, type RollUp } from '../record/roll-up.ts';
+import { mergeRollUps, type RollUp } from '../record/roll-up.ts';
+import { isExpired, suffixOf, type Place } from '../retention/period.ts';
+import { readErased } from './erased-runs.ts';
+import { tablesOf } from './partitions.ts';
 import { insertRecords, keyOf } from './record-rows.ts';
 import { insertRejected } from './rejected-rows.ts';
-import { lockRuns, runKeyOf, sortedKeys, updateRuns, type RunKey } from './run-rows.ts';
+import type { RunKey } from './run-columns.ts';
+import { lockRuns, runKeyOf, sortedKeys, updateRuns } from './run-rows.ts';
+import type { TraceTables } from './trace-tables.ts';
+
+/** A record with what it adds to its run. */
+export type Entry = { record: TraceRecord; adds: RollUp };
 
 /** Stores what was read; when it resolves, it is committed. Throws `UnavailableError` while Postgres is away. */
-export async function writeBatch(database: Database, readings: readonly FactReading[]): Promise<void> {
-  const records: TraceRecord[] = [];
+export async function writeBatch(tables: TraceTables, readings: readonly FactReading[]): Promise<TraceRecord[]> {
+  const entries: Entry[] = [];
   const rejected: RejectedMessage[] = [];
   for (const reading of readings) {
-    if ('fact' in reading) records.push(recordOf(reading.fact));
+    if ('fact' in reading) entries.push(entryOf(recordOf(reading.fact)));
     else rejected.push(reading.rejected);
   }
-  await database.transaction(async (client) => {
+  return await writeEntries(tables, entries, rejected);
+}
+
+function entryOf(record: TraceRecord): Entry {
+  return { record, adds: contributionOf(record) };
+}
+
+/** Stores records, and notes what was set aside. Gives the records that were new. */
+export async function writeEntries(
+  tables: TraceTables,
+  entries: readonly Entry[],
+  rejected: readonly RejectedMessage[] = [],
+): Promise<TraceRecord[]> {
+  const places = byPlace(tables, firstOfEachSlot(entries));
+  await tables.partitions.ensure(places.map(({ place }) => place));
+  return await tables.database.transaction(async (client) => {
     if (rejected.length > 0) await insertRejected(client, rejected);
-    if (records.length > 0) await addRecords(client, firstOfEachSlot(records));
+    const added: TraceRecord[] = [];
+    for (const { place, entries: ofPlace } of places) added.push(...(await addEntries(client, place, ofPlace)));
+    return added;
   });
 }
 
-async function addRecords(client: Queryable, records: readonly TraceRecord[]): Promise<void> {
-  const rollUps = await lockRuns(client, sortedKeys(records));
-  const added = await insertRecords(client, records);
-  if (added.length === 0) return;
-  await updateRuns(client, mergeInto(rollUps, added));
+/** The entries of each place, places sorted; without those whose week has expired. */
+function byPlace(tables: TraceTables, entries: readonly Entry[]): { place: Place; entries: Entry[] }[] {
+  const places = new Map<string, { place: Place; entries: Entry[] }>();
+  for (const entry of entries) {
+    const place = tables.policy.placeOf(entry.record);
+    if (isExpired(place.week, tables.policy.keptDays(place.class), tables.nowMs())) continue;
+    const known = places.get(suffixOf(place)) ?? { place, entries: [] };
+    known.entries.push(entry);
+    places.set(suffixOf(place), known);
+  }
+  return [...places.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, place]) => place);
 }
 
-function mergeInto(
-  rollUps: ReadonlyMap<string, RollUp>,
-  added: readonly TraceRecord[],
-): { key: RunKey; rollUp: RollUp }[] {
+async function addEntries(client: Queryable, place: Place, entries: readonly Entry[]): Promise<TraceRecord[]> {
+  const tables = { ...tablesOf(place), class: place.class };
+  const erased = await readErased(client, sortedKeys(entries.map(({ record }) => record)));
+  const wanted = entries.filter(({ record }) => !erased.has(runKeyOf(record)));
+  if (wanted.length === 0) return [];
+  const runTable = { name: tables.runs, class: place.class };
+  const rollUps = await lockRuns(client, runTable, sortedKeys(wanted.map(({ record }) => record)));
+  const added = await insertRecords(
+    client,
+    tables,
+    wanted.map(({ record }) => record),
+  );
+  if (added.length === 0) return [];
+  const keys = new Set(added.map(keyOf));
+  await updateRuns(
+    client,
+    runTable,
+    mergeInto(
+      rollUps,
+      wanted.filter(({ record }) => keys.has(keyOf(record))),
+    ),
+  );
+  return added;
+}
+
+function mergeInto(rollUps: ReadonlyMap<string, RollUp>, added: readonly Entry[]): { key: RunKey; rollUp: RollUp }[] {
   const touched = new Map<string, { key: RunKey; rollUp: RollUp }>();
-  for (const record of added) {
+  for (const { record, adds } of added) {
     const id = runKeyOf(record);
     const known = touched.get(id)?.rollUp ?? rollUps.get(id);
-    touched.set(id, { key: record, rollUp: mergeRollUps(known, contributionOf(record)) });
+    touched.set(id, { key: record, rollUp: mergeRollUps(known, adds) });
   }
   return [...touched.values()];
 }
 
-function firstOfEachSlot(records: readonly TraceRecord[]): TraceRecord[] {
-  const bySlot = new Map<string, TraceRecord>();
-  for (const record of records) if (!bySlot.has(keyOf(record))) bySlot.set(keyOf(record), record);
+function firstOfEachSlot(entries: readonly Entry[]): Entry[] {
+  const bySlot = new Map<string, Entry>();
+  for (const entry of entries) if (!bySlot.has(keyOf(entry.record))) bySlot.set(keyOf(entry.record), entry);
   return [...bySlot.values()];
 }
