@@ -99,7 +99,7 @@ async function runWork(work: ActWork, trace: TraceContext, options: ActWorkOptio
   if (isJson(work.args) && fingerprintJson(work.args) !== work.argsHash) {
     return refusedReport(options, 'conflict', 'The arguments are not those that were admitted.');
   }
-  const { app, args, maxChars, runId, m, i, step } = work;
+  const { app, args, maxChars, runId, m, i, step, callId, user } = work;
   return await options.runCall({
     app,
     tool: pinned.object,
@@ -107,6 +107,9 @@ async function runWork(work: ActWork, trace: TraceContext, options: ActWorkOptio
     maxChars,
     deadlineAtMs: Date.parse(work.deadlineAt),
     position: { runId, m, i, step },
+    callId,
+    ...(user ? { user } : {}),
+    pinned: { agent: definition.agent.object, tools: definition.tools.map(({ object }) => object) },
     trace,
   });
 }

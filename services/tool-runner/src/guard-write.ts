@@ -91,7 +91,9 @@ function claimantOf({ request, args }: Write, owner: string): Claimant {
   const { app, position } = request;
   const tool = request.tool.metadata.name;
   const { runId, m, i, step } = position ?? { runId: `try_${request.tryId ?? randomUUID()}`, m: 0, i: 0, step: 0 };
-  return { key: effectKey({ app, runId, step, tool, args: args.text }), app, runId, m, i, tool, owner };
+  // A part of another call is an effect of its own, at the place where it stands.
+  const place = position?.within === undefined ? tool : `${position.within}:${tool}`;
+  return { key: effectKey({ app, runId, step, tool: place, args: args.text }), app, runId, m, i, tool: place, owner };
 }
 
 /** The effect has happened: its result is stored before anything else, however long Postgres stays away within reason. */

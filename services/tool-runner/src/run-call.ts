@@ -4,7 +4,7 @@
  * Whatever goes wrong with the call is in the report; it throws `UnavailableError` only where an effect can't be recorded.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { toolKindOf, type Tool, type ToolKind } from '@pawl/contracts';
+import { toolKindOf, type ActWork, type Agent, type Tool, type ToolKind } from '@pawl/contracts';
 import { withTrace, type TraceContext } from '@pawl/telemetry';
 import type { ArgumentValidator } from './arguments/argument-validator.ts';
 import { parseArguments, type Arguments } from './arguments/arguments.ts';
@@ -14,6 +14,7 @@ import { storableError } from './call/raw-error.ts';
 import type { Report } from './effects/report.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
+import { createNestedCaller } from './nested-call.ts';
 import type { RunStops } from './run-stops.ts';
 import type { WriteGuard } from './guard-write.ts';
 
@@ -26,16 +27,29 @@ export type CallRequest = {
   /** Unix time in milliseconds after which nobody waits any more; the tool's own timeout may be sooner. */
   deadlineAtMs: number;
   /** Where the call stands in a run; absent when a tool is only tried. */
-  position: { runId: string; m: number; i: number; step: number } | undefined;
+  position: CallPosition | undefined;
+  /** The call's id in its run. */
+  callId?: string;
+  /** Who started the run. */
+  user?: ActWork['user'];
+  /** What the run is pinned to. */
+  pinned?: { agent: Agent; tools: readonly Tool[] };
+  /** The signal of the call that this one is a part of. */
+  parentSignal?: AbortSignal;
   /** Tells apart the tries of a writing tool outside a run. */
   tryId?: string;
   trace: TraceContext;
 };
 
+/** `within` names the outer tool and its step where a call is a part of another one. */
+export type CallPosition = { runId: string; m: number; i: number; step: number; within?: string };
+
 export type CallRunnerOptions = {
   kinds: Partial<Record<ToolKind, Kind>>;
   validator: ArgumentValidator;
   guardWrite: WriteGuard;
+  /** A declared tool of an app, for tools that call others. */
+  findTool: (app: string, name: string) => Tool | undefined;
   results: ResultStore;
   stops: RunStops;
   /** Values that must not appear in stored errors. */
@@ -51,7 +65,7 @@ const retryDelayMs = 100;
 const anyObject = { type: 'object' } as const;
 
 export function createCallRunner(options: CallRunnerOptions): CallRunner {
-  return async (request) => {
+  const runCall: CallRunner = async (request) => {
     const startedAtMs = options.now();
     const report = (outcome: Outcome, attempt: number) => reportOf(outcome, { request, options, startedAtMs, attempt });
     const admitted = admit(request, options);
@@ -62,11 +76,11 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     if (deadlineAtMs <= startedAtMs) return await report(timeIsOver, 1);
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(new BrokenOffError('timeout')), deadlineAtMs - startedAtMs);
-    const unwatch = request.position
-      ? options.stops.watch({ app: request.app, ...request.position }, controller)
-      : () => {};
+    const unwatch = watchStops(request, options.stops, controller);
+    const { signal } = controller;
+    const callTool = createNestedCaller({ request, signal, deadlineAtMs, runCall, findTool: options.findTool });
     const execute = async (effectKey: string | undefined) => {
-      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal: controller.signal });
+      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, callTool });
       const { outcome, attempt } = await executeWithRetry(kind, call, deadlineAtMs - startedAtMs);
       return await report(outcome, attempt);
     };
@@ -75,7 +89,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       return await options.guardWrite({
         request,
         args,
-        signal: controller.signal,
+        signal,
         execute,
         refuse: (outcome) => report(outcome, 1),
       });
@@ -83,6 +97,23 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       clearTimeout(timer);
       unwatch();
     }
+  };
+  return runCall;
+}
+
+/** A call is broken off when its run stops, and when the call that it is a part of is. */
+function watchStops(
+  { app, position, parentSignal }: CallRequest,
+  stops: RunStops,
+  controller: AbortController,
+): () => void {
+  const unwatch = position ? stops.watch({ app, runId: position.runId }, controller) : () => {};
+  const onAbort = () => controller.abort(parentSignal?.reason);
+  if (parentSignal?.aborted) onAbort();
+  parentSignal?.addEventListener('abort', onAbort, { once: true });
+  return () => {
+    unwatch();
+    parentSignal?.removeEventListener('abort', onAbort);
   };
 }
 
@@ -105,7 +136,7 @@ function admit(
   return { kind, args: parsed.args };
 }
 
-type Prepared = { args: Arguments; effectKey: string | undefined; deadlineAtMs: number; signal: AbortSignal };
+type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'callTool'>;
 
 function kindCall(request: CallRequest, prepared: Prepared): KindCall {
   const { app, tool, trace, maxChars, position } = request;
@@ -179,7 +210,10 @@ type ReportContext = { request: CallRequest; options: CallRunnerOptions; started
 async function reportOf(outcome: Outcome, { request, options, startedAtMs, attempt }: ReportContext): Promise<Report> {
   const { spec } = request.tool;
   const { observation, whole } = observationOf(outcome, { spec, maxChars: request.maxChars });
-  const ref = whole !== undefined && request.position ? await store(whole, request, options.results) : null;
+  const ref =
+    whole !== undefined && request.position && !request.position.within
+      ? await store(whole, request, options.results)
+      : null;
   const rawError = outcome.kind === 'failure' ? outcome.rawError : undefined;
   return {
     observation: { ...observation, ref },
@@ -194,5 +228,6 @@ async function reportOf(outcome: Outcome, { request, options, startedAtMs, attem
 /** A whole result that can't be kept costs the reference, not the observation. */
 async function store(whole: string, request: CallRequest, results: ResultStore): Promise<string | null> {
   if (!request.position || whole.length > storedCharsMax) return null;
-  return await results.put({ app: request.app, ...request.position }, whole).catch(() => null);
+  const { runId, m, i } = request.position;
+  return await results.put({ app: request.app, runId, m, i }, whole).catch(() => null);
 }

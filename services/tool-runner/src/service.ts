@@ -26,6 +26,7 @@ import { createHttpKind } from './kinds/http.ts';
 import { createTargets, type Targets } from './kinds/http/targets.ts';
 import { createNatsKind } from './kinds/nats.ts';
 import { rememberSecrets, type SecretSource } from './kinds/secrets.ts';
+import { createSkillKind } from './kinds/skill.ts';
 import { createSqlKind } from './kinds/sql.ts';
 import { loadSqlParser } from './kinds/sql/select-statement.ts';
 import { createSqlSources } from './kinds/sql/sql-sources.ts';
@@ -59,7 +60,8 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
 
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
-  const runCall = createCallRunner({ kinds, validator, guardWrite, results, stops, secretValues, now });
+  const findTool = (app: string, name: string) => registry.find('Tool', app, name)?.object;
+  const runCall = createCallRunner({ kinds, validator, guardWrite, findTool, results, stops, secretValues, now });
 
   const server = await createHttp({
     name: 'Pawl tool-runner',
@@ -126,5 +128,6 @@ function createKinds({ config, bus, registry, results, secrets, targets, now }: 
     sql: createSqlKind({ sources, resultBytesMax }),
     nats: createNatsKind({ connection: bus.connection, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax }),
     builtin: createBuiltinKind({ results, now }),
+    skill: createSkillKind({ resultBytesMax }),
   };
 }

@@ -46,7 +46,8 @@ export function observationOf(outcome: Outcome, { spec, maxChars }: { spec: Tool
 
 function resultObservation(result: Result, maxChars: number): Rendered {
   const whole = visibleJson(result.data);
-  const cut = cutData(whole, maxChars);
+  const cut = cutData(result.shown === undefined ? whole : visibleJson(result.shown), maxChars);
+  const isShort = cut.leftOut !== undefined || result.shown !== undefined;
   const sentences = [result.note, result.incomplete, cut.leftOut].filter((sentence) => sentence !== undefined);
   return {
     observation: {
@@ -55,10 +56,10 @@ function resultObservation(result: Result, maxChars: number): Rendered {
       errorCode: null,
       message: sentences.length > 0 ? sentences.join(' ') : null,
       suggestion: null,
-      truncated: cut.leftOut !== undefined || result.incomplete !== undefined,
+      truncated: isShort || result.incomplete !== undefined,
       ref: null,
     },
-    whole: cut.leftOut === undefined ? undefined : whole,
+    whole: isShort ? whole : undefined,
   };
 }
 

@@ -6,8 +6,10 @@ import type { ErrorCode } from '@pawl/contracts';
 
 export type Result = {
   kind: 'result';
-  /** Compact JSON text. */
+  /** Compact JSON text of the whole result. */
   data: string;
+  /** A shorter form of it for the model, which says itself what it leaves out. */
+  shown?: string;
   /** Where the result is less than all there is: one sentence that says so. */
   incomplete?: string;
   /** One sentence for the model beside the data. */

@@ -23,11 +23,7 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
   const { spec } = tool;
   const name = toolKindOf(spec);
   const kind = kinds[name];
-  if (!kind)
-    throw new RejectedError(
-      'not_supported',
-      `spec.${name}: tools of this kind are not supported yet; use http, sql or builtin`,
-    );
+  if (!kind) throw new RejectedError('not_supported', `spec.${name}: tools of this kind are not supported yet`);
   if (spec.businessKey !== undefined) throw new RejectedError('not_supported', 'spec.businessKey is not supported yet');
   const problem = spec.parameters ? validator.schemaProblem(spec.parameters) : undefined;
   if (problem !== undefined) throw new RejectedError('invalid_request', `spec.parameters: ${problem}`);

@@ -55,6 +55,7 @@ export async function callKind(kind: Kind, { tool, args }: Call, overrides: Part
     signal: new AbortController().signal,
     maxChars: 2_000,
     deadlineAtMs: Date.now() + 30_000,
+    callTool: () => Promise.reject(new Error('this kind calls no other tools')),
     ...overrides,
   });
 }

@@ -7,6 +7,8 @@ import type { Tool } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
 import type { Arguments } from '../arguments/arguments.ts';
 import type { Outcome } from '../call/outcome.ts';
+import type { Report } from '../effects/report.ts';
+import type { NestedCall } from '../nested-call.ts';
 
 export type KindCall = {
   app: string;
@@ -24,6 +26,8 @@ export type KindCall = {
   maxChars: number;
   /** When the call has to be over, as Unix time in milliseconds. */
   deadlineAtMs: number;
+  /** Calls another tool of the app as a part of this call; its result comes whole. */
+  callTool(nested: NestedCall): Promise<Report>;
 };
 
 export type Kind = {
