@@ -119,7 +119,7 @@ describe('a gateway stops', () => {
     expect(await thoughtOf(bench.bus, work)).toMatchObject({ outcome: 'reply', text: 'The other one says it.' });
     expect(await ledgerOf(work.runId)).toMatchObject([
       { stop_kind: 'abandoned' },
-      { stop_kind: 'reply', cost_nano_usd: '10000' },
+      { stop_kind: 'complete', cost_nano_usd: '10000' },
     ]);
     expect(await heldOf(work.runId)).toBe('0');
     await heir.stop();
@@ -136,10 +136,10 @@ describe('the books', () => {
     await eventually(() => sim.requestCount === before + routes.length);
     const lines = (await Promise.all(works.map(({ runId }) => ledgerOf(runId)))).flat();
     expect(lines.map(({ model: name, stop_kind }) => [name, stop_kind])).toEqual([
-      ['talker', 'reply'],
-      ['breaker', 'broken'],
+      ['talker', 'complete'],
+      ['breaker', 'upstream_error'],
       ['refuser', 'refused'],
-      ['talker', 'reply'],
+      ['talker', 'complete'],
     ]);
     const completed = sim.requests.filter(({ outcome }) => outcome === 'completed');
     expect(completed).toHaveLength(2);

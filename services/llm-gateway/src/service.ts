@@ -7,6 +7,7 @@ import { connectBus, connectKeys, connectRegistry } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
 import { createBudgetSource } from './budget/budget-source.ts';
+import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
 import { createBudgetStore } from './budget/store.ts';
 import type { Config } from './config.ts';
@@ -35,19 +36,17 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
   const keyStore = createKeyStore(database, keys);
 
-  const store = createBudgetStore(database, `gateway-${randomUUID()}`);
+  const replica = `gateway-${randomUUID()}`;
+  const store = createBudgetStore(database, replica);
   const leaseKeeper = createLeaseKeeper(store, log);
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const health = createEndpointHealth(bus, replica);
+  const callDeps = { registry, budgets, store, endpoints, secrets: config.secrets, health, log };
   const thinkWork = createThinkWork({
+    ...callDeps,
     bus,
     apps: keys,
-    registry,
-    budgets,
-    store,
-    endpoints,
-    secrets: config.secrets,
-    log,
     concurrency: config.PAWL_THINK_CONCURRENCY,
     drainMs: config.PAWL_THINK_DRAIN_MS,
   });
@@ -70,6 +69,7 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
     start: async () => void (await keyStore.restore()),
     async stop() {
       await endpoints.close();
+      health.close();
       budgets.close();
       registry.close();
       keys.close();

@@ -35,7 +35,7 @@ describe('think work', () => {
     });
     expect(deltas.join('')).toBe('It is line C.');
     expect(await bench.ledgerOf(work.runId)).toMatchObject([
-      { cost_nano_usd: '45000', basis: 'measured', stop_kind: 'reply' },
+      { cost_nano_usd: '45000', basis: 'measured', stop_kind: 'complete' },
     ]);
     expect(await bench.countersOf(`run/${work.runId}`)).toEqual({ held: '0', spent: '45000' });
     const sent = bench.model.seen.at(-1);
@@ -111,7 +111,7 @@ describe('think work', () => {
     expect(thought).toMatchObject({ outcome: 'failed', costBasis: 'estimated', error: { code: 'run_stopped' } });
     await eventually(() => bench.model.aborted === aborted + 1);
     expect(await bench.ledgerOf(work.runId)).toMatchObject([
-      { stop_kind: 'stopped', cost_nano_usd: thought.costNanoUsd },
+      { stop_kind: 'run_stopped', cost_nano_usd: thought.costNanoUsd },
     ]);
   });
 

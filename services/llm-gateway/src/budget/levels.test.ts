@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Budget, BudgetSpec } from '@pawl/contracts';
 import { levelsOf, refusalOf, type DatedBudget, type Level } from './levels.ts';
-import { fitOutput, needsOf, takenOf } from './requirement.ts';
+import { fitOutput, leastOutput, needsOf, takenOf } from './requirement.ts';
 
 const budget = (name: string, spec: Partial<BudgetSpec> = {}): DatedBudget => ({
   window: { fromMs: 0, toMs: null },
@@ -86,7 +86,7 @@ describe('levels', () => {
 
 describe('the output limit', () => {
   const levels = levelsOf(spender, [budget('team')]);
-  const bounds = { inputTokensMax: 100, outputTokensMax: 1_000 };
+  const bounds = { inputTokensMax: 100, outputTokensMax: 1_000, outputTokensMin: leastOutput(1_000) };
   const fit = (...lefts: bigint[]) =>
     fitOutput(
       levels.map((level, position) => ({ level, left: lefts[position] ?? 0n })),

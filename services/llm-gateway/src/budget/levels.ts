@@ -6,8 +6,8 @@
 import { formatNano, parseNano, type Budget, type BudgetSpec } from '@pawl/contracts';
 import type { Window } from './window.ts';
 
-/** What a level counts: nano-USD, tokens or calls. */
-export type Unit = 'nano-usd' | 'tokens' | 'calls';
+/** What a level counts: nano-USD, tokens, calls, or calls under way at once. */
+export type Unit = 'nano-usd' | 'tokens' | 'calls' | 'concurrent';
 
 export type Level = {
   kind: 'budget' | 'run';
@@ -18,12 +18,15 @@ export type Level = {
   unit: Unit;
   limit: bigint;
   window: Window;
+  /** Whether what it refuses is only too fast, and may be asked again when others are through or the window is over. */
+  isRate: boolean;
 };
 
 /** Who is about to spend. */
 export type Spender = {
   app: string;
-  agent: string;
+  /** Absent for calls that no agent makes. */
+  agent?: string | undefined;
   userId?: string | undefined;
   /** The run of the call and the runs above it, each with what it may spend in all. */
   runs: readonly { runId: string; limitNanoUsd: bigint }[];
@@ -42,6 +45,7 @@ export function levelsOf(spender: Spender, budgets: readonly DatedBudget[]): Lev
     unit: 'nano-usd',
     limit: limitNanoUsd,
     window: { fromMs: 0, toMs: null },
+    isRate: false,
   }));
   return [...ofBudgets, ...ofRuns].toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
@@ -57,6 +61,7 @@ export function levelOf({ budget, window }: DatedBudget): Level {
     unit,
     limit,
     window,
+    isRate: unit === 'concurrent' || budget.spec.window === 'minute',
   };
 }
 
@@ -78,11 +83,13 @@ function appliesTo(spec: BudgetSpec, spender: Spender): boolean {
 
 function limitOf({ limit }: BudgetSpec): { unit: Unit; limit: bigint } {
   if ('tokens' in limit) return { unit: 'tokens', limit: BigInt(limit.tokens) };
+  if ('concurrent' in limit) return { unit: 'concurrent', limit: BigInt(limit.concurrent) };
   if ('calls' in limit) return { unit: 'calls', limit: BigInt(limit.calls) };
   if (limit.currency !== 'USD') throw new TypeError(`a budget in ${limit.currency}`);
   return { unit: 'nano-usd', limit: parseNano(limit.amount) };
 }
 
 function amountText(unit: Unit, amount: bigint): string {
+  if (unit === 'concurrent') return `${amount} calls at once`;
   return unit === 'nano-usd' ? `${formatNano(amount)} USD` : `${amount} ${unit}`;
 }

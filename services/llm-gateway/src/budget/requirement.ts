@@ -9,6 +9,7 @@ export function needsOf(levels: readonly Level[], price: ModelPrice, bounds: Req
     'nano-usd': worstCase(price, bounds),
     tokens: BigInt(bounds.inputTokensMax + bounds.outputTokensMax),
     calls: 1n,
+    concurrent: 1n,
   };
   return levels.map((level) => needs[level.unit]);
 }
@@ -19,29 +20,39 @@ export function takenOf(levels: readonly Level[], price: ModelPrice, usage: Usag
     'nano-usd': costOf(price, usage),
     tokens: BigInt(usage.inputTokens + usage.outputTokens),
     calls: 1n,
+    concurrent: 0n,
   };
   return levels.map((level) => taken[level.unit]);
 }
 
 export type Left = { level: Level; left: bigint };
 
-/** Fewer output tokens than this are not worth a call. */
-const outputTokensMin = 64;
+/** A request's bounds with the fewest output tokens that are worth a call, on shared budgets and on limits of runs. */
+export type Wanted = RequestBounds & { outputTokensMin: { budget: number; run: number } };
+
+/** Output tokens that a run's own limit has to leave for a reply. */
+const runOutputTokensMin = 64;
 
 /**
- * Output tokens, up to `bounds.outputTokensMax`, that fit into what is left on every level; or the position of the first level
- * that has too little. A run's own limit may cut a reply down to 64 tokens. A shared budget must have room for more than
- * half of it: near its end it refuses rather than hand out many stumps of answers.
+ * The least that is worth a call that wants so many output tokens. A run's own limit may cut a reply down to 64 tokens. A
+ * shared budget must have room for more than half of it: near its end it refuses rather than hand out many stumps of answers.
+ */
+export function leastOutput(outputTokensMax: number): Wanted['outputTokensMin'] {
+  const run = Math.min(runOutputTokensMin, outputTokensMax);
+  return { run, budget: Math.min(outputTokensMax, Math.max(run, Math.floor(outputTokensMax / 2) + 1)) };
+}
+
+/**
+ * Output tokens, up to `wanted.outputTokensMax`, that fit into what is left on every level; or the position of the first level
+ * that has too little.
  */
 export function fitOutput(
   lefts: readonly Left[],
   price: ModelPrice,
-  bounds: RequestBounds,
+  bounds: Wanted,
 ): { outputTokensMax: number } | { blockedBy: number; outputTokensMin: number } {
   const wanted = bounds.outputTokensMax;
-  const runMin = Math.min(outputTokensMin, wanted);
-  const minOf = ({ level }: Left) =>
-    level.kind === 'run' ? runMin : Math.min(wanted, Math.max(runMin, Math.floor(wanted / 2) + 1));
+  const minOf = ({ level }: Left) => bounds.outputTokensMin[level.kind];
   const fits = lefts.map((left) => fitOf(left, price, bounds));
   const blockedBy = lefts.findIndex((left, position) => (fits[position] ?? -1) < minOf(left));
   const blocking = lefts[blockedBy];
@@ -59,6 +70,7 @@ function fitOf({ level, left }: Left, price: ModelPrice, bounds: RequestBounds):
       return fits > BigInt(bounds.outputTokensMax) ? bounds.outputTokensMax : Number(fits);
     }
     case 'calls':
+    case 'concurrent':
       return left >= 1n ? bounds.outputTokensMax : -1;
   }
 }

@@ -4,6 +4,7 @@ import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { useTestServers } from '@pawl/testkit';
 import { ledgerEntryOf } from '../ledger/entry.ts';
 import { schema } from '../schema.ts';
+import { requestOfWork } from '../think/request-of-work.ts';
 import { thinkWork } from '../testing/gateway-bench.ts';
 import type { Level } from './levels.ts';
 import { createBudgetStore } from './store.ts';
@@ -19,7 +20,7 @@ afterAll(() => database.close());
 
 function level(key: string, limit: bigint): Level {
   const kind = key.startsWith('run/') ? 'run' : 'budget';
-  return { kind, key, title: key, unit: 'nano-usd', limit, window: { fromMs: 0, toMs: null } };
+  return { kind, key, title: key, unit: 'nano-usd', limit, window: { fromMs: 0, toMs: null }, isRate: false };
 }
 const storeOf = (owner: string) => createBudgetStore(database, owner);
 const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n };
@@ -27,16 +28,17 @@ const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n,
 function entryOf(work = thinkWork(), callId: string = randomUUID()) {
   return ledgerEntryOf({
     callId,
-    work,
+    request: requestOfWork(work),
     endpoint: { provider: 'p', model: 'm' },
     price: { tiers: [rate], perRequest: 0n, source: 'test' },
     usage: { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 },
     costNanoUsd: 2n,
     basis: 'measured',
-    stopKind: 'reply',
+    stopKind: 'complete',
     attempts: 1,
     traceId: '0'.repeat(32),
     at: new Date().toISOString(),
+    isFinal: true,
   });
 }
 
@@ -48,13 +50,13 @@ describe('a hold', () => {
   it('is on every level or on none, and tells what was left', async () => {
     const store = storeOf('one');
     const levels = [level('budget/all-or-none', 100n), level(`run/${randomUUID()}`, 10n)];
-    expect(await store.hold(thinkWork(), levels, [20n, 20n])).toEqual({
+    expect(await store.hold(thinkWork(), { levels: levels, needs: [20n, 20n] })).toEqual({
       outcome: 'refused',
       refusedBy: 1,
       lefts: [100n, 10n],
     });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });
-    expect(await store.hold(thinkWork(), levels, [10n, 10n])).toEqual({ outcome: 'held' });
+    expect(await store.hold(thinkWork(), { levels: levels, needs: [10n, 10n] })).toEqual({ outcome: 'held' });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 10n, spent: 0n });
   });
 
@@ -62,8 +64,8 @@ describe('a hold', () => {
     const levels = [level('budget/taken-over', 100n)];
     const other = [level('budget/a-newer-one', 100n), ...levels];
     const work = thinkWork();
-    await storeOf('dead').hold(work, levels, [80n]);
-    expect(await storeOf('alive').hold(work, other, [70n, 70n])).toEqual({ outcome: 'held' });
+    await storeOf('dead').hold(work, { levels: levels, needs: [80n] });
+    expect(await storeOf('alive').hold(work, { levels: other, needs: [70n, 70n] })).toEqual({ outcome: 'held' });
     expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 70n, spent: 0n });
     await storeOf('alive').charge({ call: work, levels: other, taken: [5n, 5n], entry: entryOf(work), thought: '{}' });
     expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 0n, spent: 5n });
@@ -73,8 +75,8 @@ describe('a hold', () => {
   it('counts until it lapses, is renewed by its owner, and is given back by anyone', async () => {
     const of = level('budget/lapsing', 100n);
     const [dead, alive] = [thinkWork(), thinkWork()];
-    await storeOf('dead').hold(dead, [of], [30n]);
-    await storeOf('living').hold(alive, [of], [40n]);
+    await storeOf('dead').hold(dead, { levels: [of], needs: [30n] });
+    await storeOf('living').hold(alive, { levels: [of], needs: [40n] });
     await storeOf('third').sweepHolds();
     expect((await storeOf('third').stateOf(of)).held).toBe(70n);
     await lapse(dead.runId);
@@ -90,13 +92,16 @@ describe('a charge', () => {
     const of = level('budget/once', 100n);
     const work = thinkWork();
     const store = storeOf('one');
-    await store.hold(work, [of], [50n]);
+    await store.hold(work, { levels: [of], needs: [50n] });
     const settlement = { call: work, levels: [of], taken: [2n], entry: entryOf(work), thought: '{"first":true}' };
     expect(await store.charge(settlement)).toBeUndefined();
     const again = { ...settlement, entry: entryOf(work), thought: '{"second":true}' };
     expect(await storeOf('two').charge(again)).toBe('{"first":true}');
     expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 2n });
-    expect(await store.hold(work, [of], [50n])).toEqual({ outcome: 'settled', thought: '{"first":true}' });
+    expect(await store.hold(work, { levels: [of], needs: [50n] })).toEqual({
+      outcome: 'settled',
+      thought: '{"first":true}',
+    });
     expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 2n });
     expect(await database.query('select 1 from gateway.ledger where run_id = $1', [work.runId])).toHaveLength(1);
   });
@@ -104,8 +109,8 @@ describe('a charge', () => {
   it('of a zombie whose hold another took over settles the call for both', async () => {
     const of = level('budget/zombie', 100n);
     const work = thinkWork();
-    await storeOf('zombie').hold(work, [of], [50n]);
-    await storeOf('heir').hold(work, [of], [50n]);
+    await storeOf('zombie').hold(work, { levels: [of], needs: [50n] });
+    await storeOf('heir').hold(work, { levels: [of], needs: [50n] });
     await storeOf('zombie').charge({ call: work, levels: [of], taken: [3n], entry: entryOf(work), thought: '"z"' });
     expect(
       await storeOf('heir').charge({ call: work, levels: [of], taken: [4n], entry: entryOf(work), thought: '"h"' }),
@@ -116,7 +121,7 @@ describe('a charge', () => {
   it('also counts when its hold had lapsed', async () => {
     const of = level('budget/late', 100n);
     const work = thinkWork();
-    await storeOf('slow').hold(work, [of], [50n]);
+    await storeOf('slow').hold(work, { levels: [of], needs: [50n] });
     await lapse(work.runId);
     await storeOf('other').sweepHolds();
     await storeOf('slow').charge({ call: work, levels: [of], taken: [7n], entry: entryOf(work), thought: '{}' });
@@ -126,9 +131,9 @@ describe('a charge', () => {
   it('without a thought settles the money only, once, and leaves the hold of an heir alone', async () => {
     const of = level('budget/abandoned', 100n);
     const work = thinkWork();
-    await storeOf('stopping').hold(work, [of], [50n]);
-    await storeOf('heir').hold(work, [of], [60n]);
-    const entry = { ...entryOf(work), stop_kind: 'abandoned' as const };
+    await storeOf('stopping').hold(work, { levels: [of], needs: [50n] });
+    await storeOf('heir').hold(work, { levels: [of], needs: [60n] });
+    const entry = { ...entryOf(work), stop_kind: 'abandoned' as const, is_final: false };
     const settlement = { call: work, levels: [of], taken: [2n], entry, thought: undefined };
     await storeOf('stopping').charge(settlement);
     await storeOf('stopping').charge(settlement);
@@ -160,11 +165,7 @@ describe('many at once', () => {
           ...shared.filter((_level, position) => (index + position) % 3 !== 0),
           level(`run/${work.runId}`, 100n),
         ];
-        const held = await store.hold(
-          work,
-          levels,
-          levels.map(() => 40n),
-        );
+        const held = await store.hold(work, { levels, needs: levels.map(() => 40n) });
         for (const of of shared) {
           const state = await store.stateOf(of);
           if (state.held + state.spent > of.limit) over.push(state.held + state.spent);

@@ -4,7 +4,7 @@
  */
 import { Temporal } from 'temporal-polyfill';
 
-export type WindowKind = 'total' | 'day' | 'week' | 'month';
+export type WindowKind = 'total' | 'minute' | 'day' | 'week' | 'month';
 
 /** From `fromMs` (inclusive) to `toMs` (exclusive), Unix time in milliseconds. `total` begins at 0 and never ends. */
 export type Window = { fromMs: number; toMs: number | null };
@@ -12,6 +12,10 @@ export type Window = { fromMs: number; toMs: number | null };
 /** The window of `kind` that holds `atMs` in an IANA zone. Throws RangeError when the zone is unknown. */
 export function windowAt(kind: WindowKind, timeZone: string, atMs: number): Window {
   if (kind === 'total') return { fromMs: 0, toMs: null };
+  if (kind === 'minute') {
+    const fromMs = Math.floor(atMs / minuteMs) * minuteMs;
+    return { fromMs, toMs: fromMs + minuteMs };
+  }
   const today = Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(timeZone).toPlainDate();
   const first = firstDayOf(kind, today);
   return { fromMs: startOf(first, timeZone), toMs: startOf(first.add(lengths[kind]), timeZone) };
@@ -32,9 +36,10 @@ export function isTimeZone(timeZone: string): boolean {
   }
 }
 
+const minuteMs = 60_000;
 const lengths = { day: { days: 1 }, week: { days: 7 }, month: { months: 1 } } as const;
 
-function firstDayOf(kind: Exclude<WindowKind, 'total'>, day: Temporal.PlainDate): Temporal.PlainDate {
+function firstDayOf(kind: Exclude<WindowKind, 'total' | 'minute'>, day: Temporal.PlainDate): Temporal.PlainDate {
   switch (kind) {
     case 'day':
       return day;

@@ -9,7 +9,7 @@ export const spendColumns = {
   purpose: 'purpose',
   route: 'route',
   user: 'user_id',
-  run: 'run_id',
+  run: 'coalesce(for_run_id, run_id)',
   day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
 } as const;
 

@@ -21,10 +21,9 @@ export function answerFormatOf(schema: object): {
 
 const nestingMax = 5;
 /** Everything else may be refused, or mean something else there. */
-const strictKeywords = new Set([
-  ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'const', 'anyOf', 'title'],
-  ...['description', '$schema'],
-]);
+const strictKeywords = new Set(
+  'type properties required additionalProperties items enum const anyOf title description $schema'.split(' '),
+);
 
 function isStrict(schema: unknown, depth: number): boolean {
   if (!isObject(schema) || depth > nestingMax) return false;

@@ -11,6 +11,8 @@ export type Stop =
   | { kind: 'deadline' }
   /** The run was cancelled or ended. */
   | { kind: 'run-stopped' }
+  /** Whoever asked over HTTP has gone. */
+  | { kind: 'client-left' }
   /** This process stops; another will do the work. */
   | { kind: 'shutdown' };
 
@@ -23,7 +25,8 @@ export type CallClock = {
 };
 
 /**
- * Starts the clock, in the phase `headers`, which includes the time to connect. `leftMs`: until the run's deadline. `stop` is called at most once, by the first limit that is hit.
+ * Starts the clock, in the phase `headers`, which includes the time to connect. `leftMs`: until the run's deadline. `stop` is
+ * called at most once, by the first limit that is hit.
  */
 export function startCallClock(timeouts: Timeouts, leftMs: number, stop: (reason: Stop) => void): CallClock {
   let phaseTimer: NodeJS.Timeout | undefined;

@@ -1,34 +1,36 @@
 /**
- * One model call over the `openai` package, streamed. It says how the call ended and what is known of its usage; what
- * that costs and whether to try again is decided elsewhere. Texts of messages and replies are never logged.
+ * One model call, streamed. It says how the call ended and what is known of its usage; what that costs and whether to try
+ * again is decided elsewhere. Texts of messages and replies are never logged.
  */
-import type OpenAI from 'openai';
-import type { ChatMessage, OfferedTool } from '@pawl/contracts';
-import { answerFormatOf } from './answer-format.ts';
+import type { Candidate } from '@pawl/contracts';
 import { startCallClock, type Stop, type Timeouts } from './call-clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { failureOfRequest, failureOfStream, type Failure } from './failure.ts';
-import { createReplyAssembly, type AssembledReply } from './reply-assembly.ts';
+import { openChatStream } from './openai-chat.ts';
+import { createReplyAssembly, type AssembledReply, type Piece } from './reply-assembly.ts';
 
 export type ModelCall = {
-  provider: string;
-  model: string;
-  baseUrl: string | undefined;
+  candidate: Pick<Candidate, 'provider' | 'model' | 'baseUrl' | 'api'>;
   apiKey: string;
-  messages: readonly ChatMessage[];
-  tools: readonly OfferedTool[];
+  /** Messages and tools in OpenAI's form. */
+  messages: readonly object[];
+  tools: readonly object[];
+  /** Further fields of a request, in OpenAI's words. */
+  options: Readonly<Record<string, unknown>>;
   /** JSON Schema that the endpoint is asked to hold the model to. */
   answerSchema?: object | undefined;
-  /** At least 1; sent as the provider's own limit. */
+  /** Replies that are asked for, at least 1. */
+  choices: number;
+  /** For each choice, at least 1; sent as the provider's own limit. */
   maxOutputTokens: number;
   timeouts: Timeouts;
-  /** Until the run's deadline. */
+  /** Until the caller's deadline. */
   leftMs: number;
   /** Names calls that came without an id. */
   callIdPrefix: string;
   /** Aborted with a `Stop` as the reason. */
   signal: AbortSignal;
-  onText(text: string): void;
+  onPiece(piece: Piece): void;
 };
 
 export type ModelCallResult = {
@@ -38,8 +40,18 @@ export type ModelCallResult = {
   firstTokenMs?: number;
   /** Whether the endpoint may bill for it: it took the request and did not refuse it. */
   mayCost: boolean;
-  end: { kind: 'reply' } | Failure | { kind: 'stopped'; stop: Stop };
+  end:
+    | {
+        kind: 'reply';
+        /** Whether it was ended from here because the endpoint did not keep the limit. */
+        isCut?: boolean;
+      }
+    | Failure
+    | { kind: 'stopped'; stop: Stop };
 };
+
+/** Parts of a reply beyond its limit that are let through: a part is mostly, not always, a whole token. */
+const piecesOverMax = 32;
 
 /** Makes the call and never throws for what the endpoint does. */
 export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<ModelCallResult> {
@@ -49,7 +61,7 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
   if (call.signal.aborted) onStop();
   call.signal.addEventListener('abort', onStop, { once: true });
   const clock = startCallClock(call.timeouts, call.leftMs, (reason) => abort.abort(reason));
-  const assembly = createReplyAssembly(call.callIdPrefix);
+  const assembly = createReplyAssembly(call.callIdPrefix, call.choices);
   let firstTokenMs: number | undefined;
   let hasHead = false;
   const wasSent = !call.signal.aborted;
@@ -68,12 +80,17 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
     const stream = await openStream(endpoints, call, abort.signal);
     hasHead = true;
     clock.onHeaders();
+    const piecesMax = call.choices * call.maxOutputTokens + piecesOverMax;
+    let alivePieces = 0;
     for await (const chunk of stream) {
-      const { text, hasContent } = assembly.add(chunk);
-      if (!hasContent) continue;
-      firstTokenMs ??= performance.now() - startedAt;
-      clock.onContent();
-      if (text !== '') call.onText(text);
+      const { pieces, isAlive } = assembly.add(chunk);
+      if (isAlive) {
+        firstTokenMs ??= performance.now() - startedAt;
+        alivePieces += 1;
+        clock.onContent();
+      }
+      pieces.forEach(call.onPiece);
+      if (alivePieces > piecesMax) return finish(cutShort(call, assembly.add));
     }
     return finish(endOf(assembly.result()));
   } catch (error) {
@@ -85,39 +102,28 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
   }
 }
 
-async function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSignal) {
-  const { connectMs } = call.timeouts;
-  const client = endpoints.client({ baseUrl: call.baseUrl, apiKey: call.apiKey, connectMs });
-  // OpenAI's newer models take only the newer name of the limit; most others know only the older one.
-  const isOpenAi = call.provider === 'openai' || call.provider === 'azure';
-  return await client.chat.completions.create(
-    {
-      model: call.model,
-      messages: call.messages as OpenAI.ChatCompletionMessageParam[],
-      ...(call.tools.length === 0 ? {} : { tools: call.tools.map(toolOf) }),
-      ...(isOpenAi ? { max_completion_tokens: call.maxOutputTokens } : { max_tokens: call.maxOutputTokens }),
-      ...(call.answerSchema === undefined ? {} : { response_format: answerFormatOf(call.answerSchema) }),
-      stream: true,
-      stream_options: { include_usage: true },
-    },
-    { signal },
-  );
+function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSignal) {
+  return openChatStream(endpoints, call, signal);
 }
 
-function toolOf({ name, description, parameters }: OfferedTool): OpenAI.ChatCompletionTool {
-  return { type: 'function', function: { name, description, parameters } };
+/** Ends every choice as a provider does that keeps the limit. Leaving the loop closes the connection. */
+function cutShort(call: ModelCall, add: ReturnType<typeof createReplyAssembly>['add']): ModelCallResult['end'] {
+  const choices = Array.from({ length: call.choices }, (_none, index) => ({ index, finish_reason: 'length' }));
+  add({ choices }).pieces.forEach(call.onPiece);
+  return { kind: 'reply', isCut: true };
 }
 
 /** A stream that ends quietly before the provider has said that it is finished is half an answer. */
 function endOf(reply: AssembledReply): ModelCallResult['end'] {
   if (isWhole(reply)) return { kind: 'reply' };
-  const message =
-    reply.finishReason === undefined
-      ? 'the model endpoint ended the stream in the middle of the reply'
-      : 'the model asked for a tool call without naming the tool';
+  const message = reply.choices.some(({ finishReason }) => finishReason === undefined)
+    ? 'the model endpoint ended the stream in the middle of the reply'
+    : 'the model asked for a tool call without naming the tool';
   return { kind: 'broken', code: 'model_bad_reply', message };
 }
 
-function isWhole(reply: AssembledReply): boolean {
-  return reply.finishReason !== undefined && reply.calls.every((call) => call.tool !== '');
+function isWhole({ choices }: AssembledReply): boolean {
+  return choices.every(
+    ({ finishReason, calls }) => finishReason !== undefined && calls.every((call) => call.tool !== ''),
+  );
 }

@@ -2,20 +2,19 @@
  * Usage of a call whose provider told none: counted with a tokenizer and marked as estimated by whoever uses it.
  * The tokenizer's tables are loaded at the first need, since most processes never have it.
  */
-import type { ChatMessage, OfferedTool, ToolCall, Usage } from '@pawl/contracts';
+import type { Usage } from '@pawl/contracts';
 import type { RequestBounds } from '../price/model-price.ts';
+import type { AssembledReply } from './reply-assembly.ts';
 
 /** Characters that are really counted; the rest is extrapolated, so that a huge text can't stop the process. */
 const countedCharactersMax = 200_000;
 /** Long runs without a break are slow to tokenize; pieces keep it linear. */
 const pieceCharacters = 1_000;
 
-export type SpokenReply = { text: string; calls: readonly ToolCall[] };
-
 /** The likely usage of a request and what came of its reply; never more than its bounds. */
 export async function estimateUsage(
-  request: { messages: readonly ChatMessage[]; tools: readonly OfferedTool[] },
-  reply: SpokenReply,
+  request: { messages: readonly object[]; tools: readonly object[] },
+  reply: Pick<AssembledReply, 'choices' | 'reasoningText'>,
   bounds: RequestBounds,
 ): Promise<Usage> {
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
@@ -28,12 +27,15 @@ export async function estimateUsage(
     return counted.length === 0 ? 0 : Math.ceil((tokens * text.length) / counted.length);
   };
   const asked = JSON.stringify(request.messages) + (request.tools.length > 0 ? JSON.stringify(request.tools) : '');
-  const spoken = reply.text + reply.calls.map((call) => call.tool + call.args).join('');
+  const spoken = reply.choices.map(
+    ({ text, refusal, calls }) => text + refusal + calls.map((call) => call.tool + call.args).join(''),
+  );
+  const reasoningTokens = Math.min(count(reply.reasoningText), bounds.outputTokensMax);
   return {
     inputTokens: Math.min(count(asked), bounds.inputTokensMax),
     cachedInputTokens: 0,
     cacheWriteTokens: 0,
-    outputTokens: Math.min(count(spoken), bounds.outputTokensMax),
-    reasoningTokens: 0,
+    outputTokens: Math.min(reasoningTokens + count(spoken.join('\n')), bounds.outputTokensMax),
+    reasoningTokens,
   };
 }

@@ -12,15 +12,21 @@ export type Failure =
       kind: 'refused';
       code: 'model_refused' | 'target_not_allowed';
       message: string;
+      status?: number;
+      /** Whether the request is too long for the model. */
+      isTooLong?: boolean;
       /** Whether it is the form of the request that it does not take. */
       isForm?: boolean;
     }
   /** It may take it later. Nothing was spent. */
-  | { kind: 'busy'; message: string; retryAfterMs: number | undefined }
+  | { kind: 'busy'; message: string; retryAfterMs: number | undefined; isRateLimit?: boolean }
   /** It had begun, or may have. */
   | { kind: 'broken'; code: 'model_unavailable' | 'model_bad_reply'; message: string };
 
 const messageCharactersMax = 500;
+/** How providers say that a request does not fit into the model's context. */
+const tooLong =
+  /context.?length|context.?window|maximum context|prompt is too long|too many (input )?tokens|request_too_large/i;
 const waitingStatuses = new Set([408, 409, 429]);
 
 /** What went wrong before the head of a response came. */
@@ -63,9 +69,16 @@ function failureOfStatus(error: InstanceType<typeof OpenAI.APIError>, apiKey: st
   const status = Number(error.status);
   const message = `HTTP ${status}: ${safeMessage(error, apiKey)}`.slice(0, messageCharactersMax);
   if (status < 500 && !waitingStatuses.has(status)) {
-    return { kind: 'refused', code: 'model_refused', message, isForm: status === 400 || status === 422 };
+    const isForm = status === 400 || status === 422;
+    const isTooLong = (isForm || status === 413) && tooLong.test(`${String(error.code)} ${message}`);
+    return { kind: 'refused', code: 'model_refused', message, status, isForm: isForm && !isTooLong, isTooLong };
   }
-  return { kind: 'busy', message, retryAfterMs: parseRetryAfterMs(error.headers, Date.now()) };
+  return {
+    kind: 'busy',
+    message,
+    retryAfterMs: parseRetryAfterMs(error.headers, Date.now()),
+    isRateLimit: status === 429,
+  };
 }
 
 /** The provider's own words, without anything that looks like a key. */

@@ -4,7 +4,9 @@ import { createReplyAssembly, type CallFragment, type ReplyChunk } from './reply
 function assemble(...chunks: ReplyChunk[]) {
   const assembly = createReplyAssembly('call_0');
   for (const chunk of chunks) assembly.add(chunk);
-  return assembly.result();
+  const { choices, reasoningText: _reasoning, ...reply } = assembly.result();
+  const { refusal: _refusal, ...first } = choices[0];
+  return { ...reply, ...first };
 }
 const callsOf = (...fragments: CallFragment[]) =>
   assemble(...fragments.map((fragment) => ({ choices: [{ delta: { tool_calls: [fragment] } }] }))).calls;
@@ -102,11 +104,47 @@ describe('a reply', () => {
     });
   });
 
-  it('is not finished without a finish reason, and says which chunks carry content', () => {
+  it('is not finished without a finish reason, and says which chunks carry output', () => {
     const assembly = createReplyAssembly('x');
-    expect(assembly.add({ choices: [{ delta: { content: '' } }] })).toEqual({ text: '', hasContent: false });
-    expect(assembly.add({ choices: [{ delta: { content: 'a' } }] })).toEqual({ text: 'a', hasContent: true });
-    expect(assembly.add({ choices: null })).toEqual({ text: '', hasContent: false });
-    expect(assembly.result().finishReason).toBeUndefined();
+    const text = { kind: 'text', choice: 0, text: 'a' };
+    expect(assembly.add({ choices: [{ delta: { content: '' } }] })).toEqual({ pieces: [], isAlive: false });
+    expect(assembly.add({ choices: [{ delta: { content: 'a' } }] })).toEqual({ pieces: [text], isAlive: true });
+    expect(assembly.add({ choices: [{ delta: { reasoning_content: 'hm' } }] })).toEqual({ pieces: [], isAlive: true });
+    expect(assembly.add({ choices: null })).toEqual({ pieces: [], isAlive: false });
+    expect(assembly.result()).toMatchObject({ reasoningText: 'hm', choices: [{ text: 'a' }] });
+    expect(assembly.result().choices[0].finishReason).toBeUndefined();
+  });
+
+  it('keeps choices apart, and their calls under names of their own', () => {
+    const assembly = createReplyAssembly('call', 2);
+    const call = (index: number) => ({
+      index,
+      delta: { tool_calls: [{ index: 0, id: 'a', function: { name: 'look' } }] },
+    });
+    assembly.add({ choices: [call(0), call(1)] });
+    assembly.add({
+      choices: [
+        { index: 1, delta: { content: 'B' } },
+        { index: 2, delta: { content: 'nobody asked' } },
+      ],
+    });
+    const { choices } = assembly.result();
+    expect(choices.map(({ text, calls }) => [text, calls[0]?.id])).toEqual([
+      ['', 'a'],
+      ['B', 'call_1_0'],
+    ]);
+  });
+
+  it('tells each call from its first fragment on under one id', () => {
+    const assembly = createReplyAssembly('call');
+    const pieces = [
+      { index: 0, function: { name: 'look', arguments: '{' } },
+      { index: 0, id: 'late', function: { arguments: '}' } },
+    ].flatMap((fragment) => assembly.add({ choices: [{ delta: { tool_calls: [fragment] } }] }).pieces);
+    expect(pieces).toEqual([
+      { kind: 'call', choice: 0, position: 0, id: 'call_0', tool: 'look', args: '{' },
+      { kind: 'call', choice: 0, position: 0, args: '}' },
+    ]);
+    expect(assembly.result().choices[0].calls).toEqual([{ id: 'call_0', tool: 'look', args: '{}' }]);
   });
 });

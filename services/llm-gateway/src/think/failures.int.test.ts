@@ -25,7 +25,7 @@ describe('a model endpoint that fails', () => {
     expect(thought).toMatchObject({ outcome: 'failed', costBasis: 'estimated', error: { code: 'model_unavailable' } });
     expect(BigInt(thought.costNanoUsd)).toBeGreaterThan(0n);
     expect(await bench.ledgerOf(work.runId)).toMatchObject([
-      { basis: 'estimated', stop_kind: 'broken', cost_nano_usd: thought.costNanoUsd, attempts: 1 },
+      { basis: 'estimated', stop_kind: 'upstream_error', cost_nano_usd: thought.costNanoUsd, attempts: 1 },
     ]);
     expect(await bench.countersOf(`run/${work.runId}`)).toEqual({ held: '0', spent: thought.costNanoUsd });
   });

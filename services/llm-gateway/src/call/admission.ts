@@ -1,0 +1,199 @@
+/**
+ * Before a model is asked: which endpoints, at what price, and is the money there? A hold is made here; it is given back or
+ * charged by whoever got the admission.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Registry } from '@pawl/bus';
+import { noUsage, type Candidate, type ModelRouteSpec } from '@pawl/contracts';
+import type { BudgetSource } from '../budget/budget-source.ts';
+import { levelsOf, refusalOf, type Level } from '../budget/levels.ts';
+import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
+import type { BudgetStore } from '../budget/store.ts';
+import type { EndpointHealth } from '../health/endpoint-health.ts';
+import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
+import { findPrice } from '../price/candidate-price.ts';
+import { inputTokensMax } from '../price/input-bound.ts';
+import { costOf, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
+import { resolveSecrets, type SecretSource } from '../providers/secrets.ts';
+import { rankCandidates, type EndpointState, type RankedCandidate } from '../route/rank-candidates.ts';
+import { imagesIn, imageTokensMax, type ModelRequest } from './model-request.ts';
+import type { Denial } from './outcome.ts';
+
+export type AdmissionDeps = {
+  registry: Registry;
+  budgets: BudgetSource;
+  store: BudgetStore;
+  secrets: SecretSource;
+  health: EndpointHealth;
+};
+
+/** Where a call goes. */
+export type Target = { candidate: Candidate; routeReason: string; price: ModelPrice; apiKey: string };
+
+/** What is settled before the first endpoint is asked. */
+export type Plan = {
+  spec: ModelRouteSpec;
+  ranked: readonly RankedCandidate[];
+  levels: Level[];
+  inputTokensMax: number;
+};
+
+export type Admission =
+  /** The money is held for at most `bounds`. */
+  | { outcome: 'admitted'; target: Target; bounds: RequestBounds }
+  /** The call was settled before; what was stored then. */
+  | { outcome: 'settled'; stored: string }
+  /** The same call is under way. */
+  | { outcome: 'in-use' }
+  /** Nothing is held. */
+  | { outcome: 'denied'; denial: Denial };
+
+/** Others may take what was left between two tries. */
+const holdTriesMax = 3;
+/** Bytes of text for a token, as texts mostly are. */
+const bytesPerToken = 4;
+
+/** Finds the endpoints of a call. Pure but for chance, and for the clock of prices. */
+export function planCall(deps: AdmissionDeps, request: ModelRequest, nowMs: number): Plan | { denial: Denial } {
+  const { spender, route: routeName } = request;
+  if (request.deadlineAtMs <= nowMs) {
+    return deny('deadline', "The run's deadline passed before the model was asked.");
+  }
+  const route = deps.registry.find('ModelRoute', spender.app, routeName);
+  if (!route) return deny('unknown_route', `App "${spender.app}" has no ModelRoute "${routeName}".`);
+  const { spec } = route.object;
+  const textTokensMax = inputTokensMax(request);
+  const likelyTokens = Math.ceil(textTokensMax / bytesPerToken);
+  const ranking = rankCandidates({
+    routeName,
+    spec,
+    needs: {
+      model: request.model,
+      dataClasses: request.dataClasses,
+      hasTools: request.tools.length > 0,
+      hasSchema: asksForSchema(request),
+      hasImages: imagesIn(request.messages) > 0,
+      inputTokens: likelyTokens,
+    },
+    stateOf: (candidate) => stateOf(deps, candidate, { likelyTokens, nowMs }),
+    chance: Math.random,
+  });
+  if ('blocked' in ranking) return deny(ranking.blocked, ranking.message);
+  const levels = levelsOf(spender, deps.budgets.budgetsOf(spender.app, nowMs));
+  return { spec, ranked: ranking.ranked, levels, inputTokensMax: textTokensMax + imageTokensMax(request.messages) };
+}
+
+/** A schema that the endpoint may not drop: a wish of the gateway's own is dropped where it is refused. */
+function asksForSchema({ options }: ModelRequest): boolean {
+  const format = options['response_format'];
+  return typeof format === 'object' && format !== null && 'type' in format && format.type === 'json_schema';
+}
+
+function stateOf(
+  { health }: AdmissionDeps,
+  candidate: Candidate,
+  { likelyTokens, nowMs }: { likelyTokens: number; nowMs: number },
+): EndpointState {
+  const finding = findPrice(candidate, new Date(nowMs));
+  const usage = { ...noUsage, inputTokens: likelyTokens, outputTokens: likelyTokens };
+  return {
+    isHealthy: health.isHealthy(candidate),
+    firstTokenMs: health.firstTokenMs(candidate),
+    likelyCost: 'price' in finding ? costOf(finding.price, usage) : undefined,
+  };
+}
+
+export type Admitting = {
+  request: ModelRequest;
+  plan: Plan;
+  ranked: RankedCandidate;
+  traceId: string;
+  /** Whether this call holds already what this hold will replace. */
+  isReplacing: boolean;
+};
+
+/** Holds the worst case for one candidate. Throws `UnavailableError` when Postgres is away. */
+export async function admit(deps: AdmissionDeps, admitting: Admitting, nowMs: number): Promise<Admission> {
+  const target = targetOf(deps, admitting, nowMs);
+  return 'denial' in target
+    ? { outcome: 'denied', denial: target.denial }
+    : await holdWhatFits(deps.store, admitting, target);
+}
+
+function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: number): Target | { denial: Denial } {
+  const { candidate, reason } = ranked;
+  const finding = findPrice(candidate, new Date(nowMs));
+  if ('problem' in finding) return { denial: finding.problem };
+  const secret = resolveSecrets(candidate.apiKey ?? '', deps.secrets);
+  if ('missing' in secret) {
+    const missing = secret.missing.join(', ');
+    return deny('secret_missing', `ModelRoute "${request.route}" needs the secret ${missing}, which is not set.`);
+  }
+  return { candidate, routeReason: reason, price: finding.price, apiKey: secret.text };
+}
+
+/** Holds the worst case; where that is too much, with fewer output tokens, as long as it is worth a call. */
+async function holdWhatFits(store: BudgetStore, admitting: Admitting, target: Target): Promise<Admission> {
+  const { request, plan, isReplacing } = admitting;
+  const { levels } = plan;
+  const wanted = {
+    inputTokensMax: plan.inputTokensMax,
+    outputTokensMax: request.outputTokensMax,
+    outputTokensMin: request.outputTokensMin,
+  };
+  let bounds: RequestBounds = wanted;
+  for (let tries = 1; ; tries += 1) {
+    const held = await store.hold(request.address, {
+      levels,
+      needs: needsOf(levels, target.price, bounds),
+      line: lostLineOf(admitting, target, bounds),
+      isExclusive: request.isExclusive && !isReplacing,
+    });
+    if (held.outcome === 'held') return { outcome: 'admitted', target, bounds };
+    if (held.outcome === 'settled') return { outcome: 'settled', stored: held.thought };
+    if (held.outcome === 'in-use') return held;
+    const lefts = levels.map((level, position): Left => ({ level, left: held.lefts[position] ?? 0n }));
+    const fit = fitOutput(lefts, target.price, wanted);
+    if ('blockedBy' in fit || tries === holdTriesMax) {
+      const refusal = 'blockedBy' in fit ? fit : { blockedBy: held.refusedBy, outputTokensMin: bounds.outputTokensMax };
+      return { outcome: 'denied', denial: denialOfLevel(lefts, target.price, { ...wanted, ...refusal }) };
+    }
+    bounds = { inputTokensMax: wanted.inputTokensMax, outputTokensMax: fit.outputTokensMax };
+  }
+}
+
+function lostLineOf({ request, traceId }: Admitting, target: Target, bounds: RequestBounds): LedgerEntry {
+  const line = ledgerEntryOf({
+    callId: randomUUID(),
+    request,
+    endpoint: target.candidate,
+    price: target.price,
+    usage: noUsage,
+    costNanoUsd: 0n,
+    basis: 'estimated',
+    stopKind: 'lost',
+    attempts: 1,
+    traceId,
+    at: new Date().toISOString(),
+    isFinal: false,
+  });
+  return { ...line, held_nano_usd: worstCase(target.price, bounds).toString() };
+}
+
+function denialOfLevel(
+  lefts: readonly Left[],
+  price: ModelPrice,
+  refusal: { blockedBy: number; outputTokensMin: number; inputTokensMax: number },
+): Denial {
+  const { level, left } = lefts[refusal.blockedBy] as Left;
+  const least = { inputTokensMax: refusal.inputTokensMax, outputTokensMax: refusal.outputTokensMin };
+  const [needed = 0n] = needsOf([level], price, least);
+  const message = refusalOf(level, left, needed);
+  if (!level.isRate || needed > level.limit) return { code: 'budget_exceeded', message };
+  const retryAfterMs = level.window.toMs === null ? 1_000 : Math.max(1_000, level.window.toMs - Date.now());
+  return { code: 'rate_limited', message, retryAfterMs };
+}
+
+function deny(code: Denial['code'], message: string): { denial: Denial } {
+  return { denial: { code, message } };
+}
