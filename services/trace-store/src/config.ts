@@ -25,7 +25,7 @@ const configSchema = z.object({
   /** Facts that are written in one transaction at the most. */
   PAWL_TRACE_BATCH_MAX: integerVariable({ min: 1, max: 5_000 }).default(250),
   /** How long a fact waits for others to be written with, in milliseconds. */
-  PAWL_TRACE_LINGER_MS: integerVariable({ min: 0, max: 10_000 }).default(20),
+  PAWL_TRACE_LINGER_MS: integerVariable({ min: 0, max: 10_000 }).default(100),
   /**
    * How long traces are kept, by class, for example `standard=30d,short=7d,audit=400d`. A class without a number of days is
    * kept for ever, and so is `standard` unless it is named. Weeks are dropped whole.

@@ -15,6 +15,8 @@ import { checkSchemaBounds, dialects, type Dialect } from './schema-bounds.ts';
 
 const compileBudgetMs = 500;
 const validateBudgetMs = 100;
+/** Up to this length, arguments of a tame schema are checked without a watch on the time, which costs most of a millisecond. */
+const shortCharsMax = 4_096;
 /** Above this size only the first error is told, because collecting all may cost much memory. */
 const allErrorsCharsMax = 32_768;
 
@@ -30,7 +32,9 @@ export type ArgumentValidator = {
   validate(schema: JsonSchema, args: { value: unknown; charCount: number }): Verdict;
 };
 
-type Compiled = { dialect: Dialect; first: ValidateFunction; all?: ValidateFunction } | { problem: string };
+type Compiled =
+  | { dialect: Dialect; isTame: boolean; first: ValidateFunction; all?: ValidateFunction }
+  | { problem: string };
 
 /** Makes a validator that keeps up to `schemasMax` compiled schemas (default 500). */
 export function createArgumentValidator({ schemasMax = 500 }: { schemasMax?: number } = {}): ArgumentValidator {
@@ -51,7 +55,7 @@ export function createArgumentValidator({ schemasMax = 500 }: { schemasMax?: num
     if ('problem' in bounds) return bounds;
     const hash = known ?? fingerprint(schema);
     hashes.set(schema, hash);
-    const compiled = kept.get(hash) ?? compile(schema, { dialect: bounds.dialect, run, metaAjv });
+    const compiled = kept.get(hash) ?? compile(schema, { ...bounds, run, metaAjv });
     kept.delete(hash);
     kept.set(hash, compiled);
     for (const oldest of kept.keys()) {
@@ -83,7 +87,8 @@ function validate(
   { value, charCount, schema, run }: Validation,
 ): Verdict {
   try {
-    const isValid = run(validateBudgetMs, () => compiled.first(value));
+    const isShort = compiled.isTame && charCount <= shortCharsMax;
+    const isValid = isShort ? compiled.first(value) === true : run(validateBudgetMs, () => compiled.first(value));
     if (isValid) return { isValid: true };
     const errors =
       (charCount <= allErrorsCharsMax && allErrors(compiled, schema, { value, run })) || compiled.first.errors;
@@ -116,16 +121,16 @@ function uncheckable(error: unknown): string {
   throw error;
 }
 
-type Compilation = { dialect: Dialect; run: BoundedRun; metaAjv: Map<Dialect, Ajv> };
+type Compilation = { dialect: Dialect; isTame: boolean; run: BoundedRun; metaAjv: Map<Dialect, Ajv> };
 
-function compile(schema: JsonSchema, { dialect, run, metaAjv }: Compilation): Compiled {
+function compile(schema: JsonSchema, { dialect, isTame, run, metaAjv }: Compilation): Compiled {
   try {
     const meta = metaOf(dialect, metaAjv);
     const isSchema = run(compileBudgetMs, () => meta.validateSchema(schema) as boolean);
     if (!isSchema) return { problem: `It is no valid ${dialect} schema: ${describeErrors(meta.errors ?? [], schema)}` };
     const first = run(compileBudgetMs, () => newAjv(dialect, {}).compile(schema));
     if ('$async' in first) return { problem: 'Asynchronous schemas are not supported.' };
-    return { dialect, first };
+    return { dialect, isTame, first };
   } catch (error) {
     if (error instanceof TimeUsedUpError)
       return { problem: `The schema could not be compiled within ${compileBudgetMs} ms.` };

@@ -6,6 +6,8 @@
 export const schemaCharsMax = 128 * 1024;
 export const schemaDepthMax = 48;
 export const schemaReferencesMax = 500;
+/** Without references and up to this length, checking small arguments is short by construction. */
+const tameCharsMax = 16_384;
 
 export const dialects = ['2020-12', '2019-09', 'draft-07'] as const;
 export type Dialect = (typeof dialects)[number];
@@ -19,29 +21,36 @@ const dialectOfUri: ReadonlyMap<string, Dialect> = new Map([
   ['https://json-schema.org/draft-07/schema', 'draft-07'],
 ]);
 
-/** The dialect that `$schema` names (2020-12 without it), or a sentence on why the schema can't be used. */
+/** The dialect that `$schema` names (2020-12 without it) and whether the schema is tame, or a sentence on why it can't be used. */
 export function checkSchemaBounds(
   schema: Readonly<Record<string, unknown>>,
-): { dialect: Dialect } | { problem: string } {
+): { dialect: Dialect; isTame: boolean } | { problem: string } {
   const named = schema['$schema'];
   if (named !== undefined && typeof named !== 'string') return { problem: '$schema has to be a text.' };
   const dialect = named === undefined ? '2020-12' : dialectOfUri.get(named.replace(/#$/, ''));
   if (!dialect) return { problem: `The dialect ${named} is not known. Known ones: ${dialects.join(', ')}.` };
-  const problem = boundsProblem(schema);
-  return problem === undefined ? { dialect } : { problem };
+  const measured = measureSchema(schema);
+  const problem = boundsProblem(schema, measured);
+  const isTame = measured.references.length === 0 && measured.chars <= tameCharsMax;
+  return problem === undefined ? { dialect, isTame } : { problem };
 }
 
-type Measured = { chars: number; references: string[] };
+type Measured = { chars: number; references: string[]; depth: number };
 
-function boundsProblem(schema: Readonly<Record<string, unknown>>): string | undefined {
-  const measured: Measured = { chars: 0, references: [] };
+function measureSchema(schema: Readonly<Record<string, unknown>>): Measured {
+  const measured: Measured = { chars: 0, references: [], depth: 0 };
   const pending: { value: unknown; depth: number }[] = [{ value: schema, depth: 1 }];
   for (let next = pending.pop(); next; next = pending.pop()) {
     const { value, depth } = next;
-    if (depth > schemaDepthMax) return `The schema is nested deeper than ${schemaDepthMax} levels.`;
-    if (measured.chars > schemaCharsMax) return `The schema is longer than ${schemaCharsMax} characters.`;
+    measured.depth = Math.max(measured.depth, depth);
+    if (depth > schemaDepthMax || measured.chars > schemaCharsMax) return measured;
     for (const child of measure(value, measured)) pending.push({ value: child, depth: depth + 1 });
   }
+  return measured;
+}
+
+function boundsProblem(schema: Readonly<Record<string, unknown>>, measured: Measured): string | undefined {
+  if (measured.depth > schemaDepthMax) return `The schema is nested deeper than ${schemaDepthMax} levels.`;
   if (measured.chars > schemaCharsMax) return `The schema is longer than ${schemaCharsMax} characters.`;
   if (measured.references.length > schemaReferencesMax)
     return `The schema has more than ${schemaReferencesMax} references.`;
