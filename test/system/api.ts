@@ -1,5 +1,6 @@
 /** Pawl's HTTP as tests call it: plain `fetch`, so that what is tested is the wire. */
 import type { AgentSpec, RunView, ToolSpec } from '@pawl/contracts';
+import { eventually } from '@pawl/testkit';
 
 export type Urls = { orchestrator: string; toolRunner: string; llmGateway: string; traceStore: string };
 export type Answer<T = unknown> = { status: number; body: T; headers: Headers };
@@ -11,7 +12,7 @@ export type Api = ReturnType<typeof createApi>;
 const freePrice = { currency: 'USD', inputPerMillion: '1.00', outputPerMillion: '4.00' };
 
 export function createApi(of: { urls: Urls; key: string }) {
-  const send = async <T>(method: string, url: string, body?: unknown, headers: Record<string, string> = {}) => {
+  const send = async <T>(method: string, url: string, { body, headers = {} }: Sent = {}) => {
     const response = await fetch(url, {
       method,
       headers: {
@@ -28,7 +29,7 @@ export function createApi(of: { urls: Urls; key: string }) {
   const put = async (service: keyof Urls, path: string, object: { kind: string; name: string; spec: object }) => {
     const { kind, name, spec } = object;
     const body = { apiVersion: 'pawl.dev/v1', kind, metadata: { app: 'demo', name }, spec };
-    const answer = await send('PUT', `${of.urls[service]}/v1/${path}/${name}`, body);
+    const answer = await send('PUT', `${of.urls[service]}/v1/${path}/${name}`, { body });
     if (answer.status !== 200) throw new Error(`PUT ${kind} ${name}: ${JSON.stringify(answer.body)}`);
   };
   return {
@@ -55,25 +56,49 @@ export function createApi(of: { urls: Urls; key: string }) {
         spec: { candidates: [{ provider: 'sim', price: freePrice, apiKey: 'none', ...candidate }] },
       }),
     putBudget: (name: string, spec: object) => put('llmGateway', 'budgets', { kind: 'Budget', name, spec }),
-    startRun: (body: object, headers?: Record<string, string>) =>
-      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs`, body, headers),
-    run: (body: object, waitSeconds = 30) =>
-      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs?wait=${waitSeconds}`, body),
-    getRun: (id: string, waitSeconds = 0) =>
-      send<RunView>('GET', `${of.urls.orchestrator}/v1/runs/${id}?wait=${waitSeconds}`),
-    cancel: (id: string, body: object = {}) =>
-      send<RunView>('POST', `${of.urls.orchestrator}/v1/runs/${id}/cancel`, body),
+    ...runsApi(send, of.urls.orchestrator),
     getTrace: (id: string) =>
       send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
   };
 }
 
-/** A key of app `demo` that may do everything. */
-export async function createKey(gatewayUrl: string): Promise<string> {
+type Sent = { body?: unknown; headers?: Record<string, string> | undefined };
+type Send = <T>(method: string, url: string, sent?: Sent) => Promise<Answer<T>>;
+
+function runsApi(send: Send, url: string) {
+  const say = (id: string, word: string, body: object) =>
+    send<RunView>('POST', `${url}/v1/runs/${id}/${word}`, { body });
+  const getRun = (id: string, waitSeconds = 0) => send<RunView>('GET', `${url}/v1/runs/${id}?wait=${waitSeconds}`);
+  return {
+    getRun,
+    startRun: (body: object, headers?: Record<string, string>) =>
+      send<RunView>('POST', `${url}/v1/runs`, { body, headers }),
+    run: (body: object, waitSeconds = 30) => send<RunView>('POST', `${url}/v1/runs?wait=${waitSeconds}`, { body }),
+    cancel: (id: string, body: object = {}) => say(id, 'cancel', body),
+    signal: (id: string, body: object) => say(id, 'signals', body),
+    resume: (id: string, limits: object = {}) => say(id, 'resume', { limits }),
+    fork: (id: string, body: object) => say(id, 'fork', body),
+    /** Decides on a call with the hash of the arguments that are shown for it. */
+    decide: (id: string, call: { callId: string; argsHash: string }, body: object) =>
+      say(id, `approvals/${call.callId}`, { argsHash: call.argsHash, ...body }),
+    /** The run as soon as it is in one of these states. */
+    getRunWhen: (id: string, ...statuses: RunView['status'][]) =>
+      eventually(
+        async () => {
+          const { body } = await getRun(id);
+          return statuses.includes(body.status) && body;
+        },
+        { withinMs: 30_000, what: `run ${id} is ${statuses.join(' or ')}` },
+      ),
+  };
+}
+
+/** A key of an app that may do everything. */
+export async function createKey(gatewayUrl: string, app = 'demo'): Promise<string> {
   const response = await fetch(`${gatewayUrl}/v1/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ app: 'demo', scopes: ['*'] }),
+    body: JSON.stringify({ app, scopes: ['*'] }),
   });
   if (!response.ok) throw new Error(`POST /v1/keys: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { key: string }).key;

@@ -1,23 +1,74 @@
-/** A real HTTP server with tools for tests: it counts what it is asked and answers after the time that the path says. */
-import { fastify } from 'fastify';
+/** A real HTTP server with tools for tests: it counts what it is asked and answers when it is told to. */
+import { fastify, type FastifyRequest } from 'fastify';
+
+export type ToolCallSeen = {
+  path: string;
+  query: Record<string, unknown>;
+  /** Arguments of a POST. */
+  body: Record<string, unknown>;
+  headers: Record<string, unknown>;
+  /** Aborts when the caller leaves before it has its answer. */
+  signal: AbortSignal;
+};
 
 export type ToolServer = {
   url: string;
   /** Requests in the order of their arrival. */
-  calls: { path: string; query: Record<string, unknown>; headers: Record<string, unknown> }[];
+  calls: ToolCallSeen[];
+  /** Answers everything that waits at `/held`, and lets later requests pass until `hold`. */
+  release(): void;
+  /** Lets requests to `/held` wait. */
+  hold(): void;
   stop(): Promise<void>;
 };
 
-/** `GET /wait/:ms` answers `{waited: ms, query}` after that time. */
+/**
+ * `GET /wait/:ms` answers `{waited: ms, query}` after that time. `POST /done` answers `{done: body}` at once, `POST /held`
+ * and `GET /held` when they are released. `GET /big/:bytes` answers that much text.
+ */
 export async function startToolServer(): Promise<ToolServer> {
   const server = fastify({ forceCloseConnections: true });
   const calls: ToolServer['calls'] = [];
-  server.get<{ Params: { ms: string } }>('/wait/:ms', async (request) => {
+  let gate = Promise.withResolvers<void>();
+  const note = (request: FastifyRequest) => {
+    const leave = new AbortController();
+    request.raw.socket.once('close', () => leave.abort());
     const query = request.query as Record<string, unknown>;
-    calls.push({ path: request.url, query, headers: request.headers });
+    const body = (request.body ?? {}) as Record<string, unknown>;
+    calls.push({ path: request.url, query, body, headers: request.headers, signal: leave.signal });
+    return { query, body };
+  };
+  server.get<{ Params: { ms: string } }>('/wait/:ms', async (request) => {
+    const { query } = note(request);
     await new Promise((resolve) => setTimeout(resolve, Number(request.params.ms)));
     return { waited: Number(request.params.ms), query };
   });
+  server.post('/done', async (request) => ({ done: note(request).body }));
+  server.route({
+    method: ['GET', 'POST'],
+    url: '/held',
+    async handler(request) {
+      const { query, body } = note(request);
+      await gate.promise;
+      return { done: { ...query, ...body } };
+    },
+  });
+  server.get<{ Params: { bytes: string } }>('/big/:bytes', async (request) => {
+    const { query } = note(request);
+    return {
+      query,
+      text: `${JSON.stringify(query)} `.repeat(Number(request.params.bytes)).slice(0, Number(request.params.bytes)),
+    };
+  });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
-  return { url, calls, stop: () => server.close() };
+  return {
+    url,
+    calls,
+    release: () => gate.resolve(),
+    hold: () => void (gate = Promise.withResolvers<void>()),
+    stop() {
+      gate.resolve();
+      return server.close();
+    },
+  };
 }

@@ -39,10 +39,12 @@ export type Players = {
   stop(): Promise<void>;
 };
 
+type Played<T> = Partial<T> | undefined | Promise<Partial<T> | undefined>;
+
 /** What the played services answer; undefined: nothing, as if they were busy for ever. */
 export type Plays = {
-  think(work: ThinkWork): Partial<Thought> | undefined;
-  act?(work: ActWork): Partial<Observation> | undefined;
+  think(work: ThinkWork): Played<Thought>;
+  act?(work: ActWork): Played<Observation>;
 };
 
 /** Plays the other services for the apps `demo` and `other`, which get a key and the agent `analyst` each. */
@@ -73,7 +75,7 @@ export async function playServices(
       concurrency: 50,
       async handle(work, { trace }) {
         thinks.push(work);
-        const played = plays.think(work);
+        const played = await plays.think(work);
         if (played)
           await publishFact(bus, thoughtOf(work, played), { ...trace, spanId: thoughtSpanId(work.runId, work.m) });
       },
@@ -85,7 +87,7 @@ export async function playServices(
       concurrency: 50,
       async handle(work, { trace }) {
         acts.push(work);
-        const played = plays.act ? plays.act(work) : {};
+        const played = plays.act ? await plays.act(work) : {};
         if (!played) return;
         await publishFact(bus, observedOf(work, played), { ...trace, spanId: callSpanId(work.runId, work.m, work.i) });
       },
