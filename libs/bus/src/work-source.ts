@@ -2,8 +2,8 @@
  * One durable consumer, pulled for as long as wanted: the work of one app in one queue. It waits while enough is waiting
  * here, heals when the consumer or the connection was lost, and knows nothing of handlers.
  */
-import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
-import { nanos } from '@nats-io/nats-core';
+import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import { nanos, type Subscription } from '@nats-io/nats-core';
 import type { Bus } from './connect.ts';
 import { pause } from './failures.ts';
 
@@ -12,6 +12,7 @@ const ackWaitMs = 8_000;
 const fetchExpiresMs = 30_000;
 const heartbeatMs = 3_000;
 const retryMs = 250;
+const drainWithinMs = 1_000;
 
 export type WorkSourceOptions = {
   stream: string;
@@ -27,15 +28,16 @@ export type WorkSourceOptions = {
 export type WorkSource = {
   /** Looks at the demand again. */
   wake(): void;
+  /** Asks for no more; what was on its way still arrives and is to be given back. */
   stop(): void;
-  /** Resolves after `stop`. */
+  /** Resolves when nothing arrives any more after `stop`, within a second. */
   done: Promise<void>;
 };
 
 export function openWorkSource(bus: Bus, options: WorkSourceOptions): WorkSource {
   const stopped = Promise.withResolvers<void>();
   let isStopped = false;
-  let stopFetch = () => {};
+  let current: ConsumerMessages | undefined;
   let woken = Promise.withResolvers<void>();
 
   const fetchBatch = async (consumer: Consumer, batch: number) => {
@@ -44,9 +46,10 @@ export function openWorkSource(bus: Bus, options: WorkSourceOptions): WorkSource
       expires: fetchExpiresMs,
       idle_heartbeat: heartbeatMs,
     });
-    stopFetch = () => messages.stop();
-    if (isStopped) stopFetch();
+    current = messages;
+    if (isStopped) drain(bus, messages);
     for await (const message of messages) options.onMessage(message);
+    current = undefined;
   };
 
   const run = async () => {
@@ -66,18 +69,28 @@ export function openWorkSource(bus: Bus, options: WorkSourceOptions): WorkSource
       }
     }
   };
-  const forgetReconnect = bus.onReconnect(() => stopFetch());
+  const forgetReconnect = bus.onReconnect(() => current?.stop());
 
   return {
     wake: () => woken.resolve(),
-    done: Promise.race([run(), stopped.promise]),
+    done: Promise.race([run(), stopped.promise.then(() => pause(drainWithinMs))]),
     stop() {
       isStopped = true;
       forgetReconnect();
       stopped.resolve();
-      stopFetch();
+      if (current) drain(bus, current);
     },
   };
+}
+
+/**
+ * Ends a fetch such that what the server had sent before it knew still arrives; otherwise nobody would have it until its
+ * deadline. The client offers this on the subscription only, which is no part of its public type.
+ */
+function drain(bus: Bus, messages: ConsumerMessages): void {
+  const { sub } = messages as ConsumerMessages & { sub?: Subscription };
+  if (!sub || sub.isClosed() || !bus.isConnected()) messages.stop();
+  else void sub.drain().catch(() => messages.stop());
 }
 
 async function ensureConsumer(bus: Bus, options: { stream: string; name: string; filter: string }): Promise<Consumer> {

@@ -1,11 +1,13 @@
 /** `pawl run`: starts a run and, when asked, follows it to its end. */
 import type { RunView } from '@pawl/contracts';
 import type { PawlClient } from '../../client.ts';
+import { pause } from '../../requests.ts';
 import { describeFact, describeRun, type Output } from '../output.ts';
 
 export type RunOptions = { follow?: boolean; wait?: number; idempotencyKey?: string; lane?: 'interactive' | 'batch' };
 
 const waitSecondsMax = 60;
+const betweenWaitsMs = 200;
 
 /** The exit code: 0 when the run ended with its final answer or nobody waited for it, 3 when it ended otherwise, 4 when it goes on. */
 export async function runCommand(
@@ -38,6 +40,8 @@ async function waitForEnd(client: PawlClient, started: RunView, waitSeconds: num
     const leftSeconds = Math.ceil((giveUpAtMs - performance.now()) / 1_000);
     if (run.status === 'ended' || run.status === 'paused' || leftSeconds <= 0) return run;
     run = await client.getRun(run.id, { waitSeconds: Math.min(leftSeconds, waitSecondsMax) });
+    // A server that shuts down answers at once; it should not be asked without end.
+    if (run.status === 'running') await pause(betweenWaitsMs);
   }
 }
 
