@@ -16,12 +16,12 @@ const SIM_PRICES: Record<RouteName, Price> = {
 const routeNames = ['smart', 'fast'] as const;
 type RouteName = (typeof routeNames)[number];
 
-/** The routes `smart` and `fast` to the stand-in: to its model of that name, or to its first one. */
+/** The routes `smart` and `fast` to the stand-in: to its model whose name is, or ends with, that of the route, else to its first one. */
 export function simRoutes(app: string, baseUrl: string, models: readonly string[]): ModelRoute[] {
   return routeNames.map((name) =>
     route(app, name, {
       provider: 'sim',
-      model: models.includes(name) ? name : (models[0] ?? name),
+      model: models.find((model) => model === name || model.endsWith(`-${name}`)) ?? models[0] ?? name,
       baseUrl,
       apiKey: 'sim',
       price: SIM_PRICES[name],
