@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streams, type RunView } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
-import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
+import { playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
 
 const servers = useTestServers();
 let replica: Replica;
@@ -118,24 +118,6 @@ describe('a run that was accepted', () => {
     await eventually(() => players.thinks.filter((work) => work.runId === body.id).length > before, {
       withinMs: 25_000,
     });
-  });
-});
-
-describe('another app', () => {
-  it('gets the same answer for a run that is not its own as for none', async () => {
-    const { body } = await start('mine');
-    const none = `run_${'f'.repeat(32)}`;
-    for (const [method, path] of [
-      ['GET', ''],
-      ['GET', '/events'],
-      ['POST', '/cancel'],
-    ] as const) {
-      const options = { method, key: keys.other };
-      const foreign = await request(runs(`/${body.id}${path}`), options);
-      const unknown = await request(runs(`/${none}${path}`), options);
-      expect(foreign.status).toBe(404);
-      expect(JSON.stringify(foreign.body).replaceAll(body.id, none)).toBe(JSON.stringify(unknown.body));
-    }
   });
 });
 
