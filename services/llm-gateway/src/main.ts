@@ -1,17 +1,9 @@
 /** Process entry. Telemetry first: what it instruments must not be loaded before. */
-import { startTelemetry } from '@pawl/telemetry';
-import { loadConfig } from './config.ts';
+import { startTelemetry, telemetryConfig } from '@pawl/telemetry';
 
-const config = loadConfig();
-const serviceName = config.OTEL_SERVICE_NAME ?? 'pawl-llm-gateway';
-const telemetry = await startTelemetry({ serviceName, endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT });
+const telemetry = await startTelemetry(telemetryConfig('pawl-llm-gateway'));
+const { runMain } = await import('@pawl/service');
+const { loadConfig } = await import('./config.ts');
 const { createGateway } = await import('./service.ts');
-const { createLog, runService } = await import('@pawl/service');
 
-const log = createLog('llm-gateway', config.PAWL_LOG_LEVEL);
-const { parts } = await createGateway(config, log);
-await runService({
-  log,
-  parts: [{ name: 'telemetry', start: async () => {}, stop: () => telemetry.shutdown() }, ...parts],
-  drainMs: config.PAWL_DRAIN_MS,
-});
+await runMain({ name: 'llm-gateway', telemetry, loadConfig, create: createGateway });

@@ -16,6 +16,9 @@ import { serveKeys } from './http/keys.ts';
 import { serveSpend } from './http/spend.ts';
 import { createObjectValidation } from './http/validate-object.ts';
 import { createKeyStore } from './keys/key-store.ts';
+import { createAgentModel } from './openai/agent-model.ts';
+import { createCallsUnderWay } from './openai/calls-under-way.ts';
+import { serveOpenAi } from './openai/serve-openai.ts';
 import { createEndpoints } from './providers/endpoints.ts';
 import { schema } from './schema.ts';
 import { createThinkWork } from './think-work.ts';
@@ -62,6 +65,9 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   serveBudgetState(server.http, { registry, authorizer, store });
   serveSpend(server.http, { authorizer, database });
   serveKeys(server.http, { authorizer, keyStore });
+  const calls = createCallsUnderWay();
+  const agents = createAgentModel(config.PAWL_ORCHESTRATOR_URL);
+  await serveOpenAi(server.http, { authorizer, registry, callDeps, calls, agents, log });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
   const connections: Part = {
@@ -77,5 +83,5 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
       await database.close();
     },
   };
-  return { parts: [connections, leaseKeeper, thinkWork, listening], url: () => listening.url() };
+  return { parts: [connections, leaseKeeper, thinkWork, calls, listening], url: () => listening.url() };
 }

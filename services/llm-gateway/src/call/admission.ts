@@ -62,7 +62,7 @@ export function planCall(deps: AdmissionDeps, request: ModelRequest, nowMs: numb
   const route = deps.registry.find('ModelRoute', spender.app, routeName);
   if (!route) return deny('unknown_route', `App "${spender.app}" has no ModelRoute "${routeName}".`);
   const { spec } = route.object;
-  const textTokensMax = inputTokensMax(request);
+  const textTokensMax = inputTokensMax({ ...request, answerSchema: request.answerSchema ?? formatOf(request) });
   const likelyTokens = Math.ceil(textTokensMax / bytesPerToken);
   const ranking = rankCandidates({
     routeName,
@@ -83,10 +83,15 @@ export function planCall(deps: AdmissionDeps, request: ModelRequest, nowMs: numb
   return { spec, ranked: ranking.ranked, levels, inputTokensMax: textTokensMax + imageTokensMax(request.messages) };
 }
 
-/** A schema that the endpoint may not drop: a wish of the gateway's own is dropped where it is refused. */
-function asksForSchema({ options }: ModelRequest): boolean {
+function formatOf({ options }: ModelRequest): object | undefined {
   const format = options['response_format'];
-  return typeof format === 'object' && format !== null && 'type' in format && format.type === 'json_schema';
+  return typeof format === 'object' && format !== null ? format : undefined;
+}
+
+/** A schema that the endpoint may not drop: a wish of the gateway's own is dropped where it is refused. */
+function asksForSchema(request: ModelRequest): boolean {
+  const format = formatOf(request);
+  return format !== undefined && 'type' in format && format.type === 'json_schema';
 }
 
 function stateOf(

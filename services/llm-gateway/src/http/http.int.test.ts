@@ -166,8 +166,3 @@ describe('spending', () => {
     expect((await call('GET', '/v1/spend?app=demo', { key: adminKey })).body).toMatchObject({ items: [{ calls: 1 }] });
   });
 });
-
-it('answers nothing where the OpenAI-compatible paths will be', async () => {
-  expect((await call('GET', '/v1/models')).status).toBe(404);
-  expect((await call('POST', '/v1/chat/completions', { body: {} })).status).toBe(404);
-});

@@ -36,6 +36,8 @@ export type ModelCall = {
 export type ModelCallResult = {
   /** What came, whole or not. */
   reply: AssembledReply;
+  /** Of calls that don't give words: the answer as the endpoint gave it. */
+  body?: unknown;
   /** From the start of the call. */
   firstTokenMs?: number;
   /** Whether the endpoint may bill for it: it took the request and did not refuse it. */

@@ -48,7 +48,7 @@ export type AssembledChoice = {
   refusal: string;
   calls: ToolCall[];
   /** Absent while the provider has not said that it is finished. */
-  finishReason?: string;
+  finishReason?: string | undefined;
 };
 
 export type AssembledReply = {
