@@ -10,7 +10,7 @@ type Finding = { check: string; isFine: boolean; detail: string; advice?: string
 const services = {
   orchestrator: '/v1/runs',
   'tool-runner': '/v1/tools',
-  'llm-gateway': '/v1/models',
+  'llm-gateway': '/v1/routes',
   'trace-store': '/v1/traces',
 } as const;
 const answerWithinMs = 5_000;
