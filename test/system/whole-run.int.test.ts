@@ -1,5 +1,6 @@
 /** Whole runs through all four services: parallel tools, money, the stored trace, one trace id over every span. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withTrace } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { collectSpans } from './spans.ts';
 import { startStack, type Stack } from './stack.ts';
@@ -73,15 +74,16 @@ describe('a run with three parallel calls', () => {
 
   it('passes the trace on to the tool and takes it over from the caller', async () => {
     const traceId = 'c0ffee00'.repeat(4);
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
-    const { body } = await stack.api.startRun({ agent: 'analyst', input: 'three 1' }, headers);
+    const caller = { traceId, spanId: '00f067aa0ba902b7', isSampled: true };
+    const { body } = await withTrace(caller, () => stack.api.startRun({ agent: 'analyst', input: 'three 1' }));
     expect(body.traceId).toBe(traceId);
     await stack.api.getRun(body.id, 30);
     expect(tools.calls.length).toBeGreaterThan(0);
     const traceparent = tools.calls.at(-1)?.headers['traceparent'];
     expect(traceparent).toContain(traceId);
     const span = await eventually(() => spans.ofTrace(traceId).find(({ name }) => name === 'invoke_agent analyst'));
-    expect(span.parentSpanContext?.spanId).toBe('00f067aa0ba902b7');
+    const request = spans.ofTrace(traceId).find(({ name }) => name === 'POST');
+    expect(span.parentSpanContext?.spanId).toBe(request?.spanContext().spanId);
   });
 
   it('costs what the ledger says', async () => {

@@ -54,3 +54,10 @@ export function readConfig<T>(schema: z.ZodType<T>, environment: Record<string, 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
+
+/** What migrations read: the database and no more. */
+export function migrationConfig(environment: Record<string, string | undefined> = process.env): {
+  PAWL_DATABASE_URL: string;
+} {
+  return readConfig(z.object({ PAWL_DATABASE_URL: baseConfigShape.PAWL_DATABASE_URL }), environment);
+}

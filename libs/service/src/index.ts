@@ -4,5 +4,6 @@ export { baseConfigShape, ConfigError, integerVariable, readConfig } from './con
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { sendProblem } from './problems.ts';
+export { runMain, runMigrations, type Main } from './run-main.ts';
 export { runService, startParts, stopParts, type Part, type ServiceOptions } from './run-service.ts';
 export { serveRegistry, type RegistryRoutes } from './serve-registry.ts';

@@ -1,17 +1,9 @@
 /** Process entry. Telemetry first: what it instruments must not be loaded before. */
-import { startTelemetry } from '@pawl/telemetry';
-import { loadConfig } from './config.ts';
+import { startTelemetry, telemetryConfig } from '@pawl/telemetry';
 
-const config = loadConfig();
-const serviceName = config.OTEL_SERVICE_NAME ?? 'pawl-orchestrator';
-const telemetry = await startTelemetry({ serviceName, endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT });
+const telemetry = await startTelemetry(telemetryConfig('pawl-orchestrator'));
+const { runMain } = await import('@pawl/service');
+const { loadConfig } = await import('./config.ts');
 const { createOrchestrator } = await import('./service.ts');
-const { createLog, runService } = await import('@pawl/service');
 
-const log = createLog('orchestrator', config.PAWL_LOG_LEVEL);
-const { parts } = await createOrchestrator(config, log);
-await runService({
-  log,
-  parts: [{ name: 'telemetry', start: async () => {}, stop: () => telemetry.shutdown() }, ...parts],
-  drainMs: config.PAWL_DRAIN_MS,
-});
+await runMain({ name: 'orchestrator', telemetry, loadConfig, create: createOrchestrator });

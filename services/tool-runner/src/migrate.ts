@@ -1,7 +1,5 @@
 /** Applies the tool-runner's migrations. Run before the service starts; safe to repeat. */
-import { migrate } from '@pawl/db';
-import { loadConfig } from './config.ts';
+import { runMigrations } from '@pawl/service';
 import { schema } from './schema.ts';
 
-const applied = await migrate({ url: loadConfig().PAWL_DATABASE_URL, ...schema });
-process.stdout.write(`schema ${schema.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
+await runMigrations(schema);

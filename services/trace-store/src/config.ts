@@ -1,4 +1,4 @@
-/** What trace-store reads from its environment; nothing else does, but for telemetry, which comes before everything. */
+/** What trace-store reads from its environment; nothing else does. */
 import process from 'node:process';
 import { z } from 'zod';
 import { heldClass, standardClass } from './retention/period.ts';
@@ -31,21 +31,16 @@ const configSchema = z.object({
    * kept for ever, and so is `standard` unless it is named. Weeks are dropped whole.
    */
   PAWL_TRACE_RETENTION: z.string().default('').transform(parseRetention),
+  /** How often weeks are made and dropped, users erased and runs archived, in milliseconds. */
+  PAWL_TRACE_MAINTENANCE_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
+  /** Minutes after its end when a stored run leaves the run log; 0: never. */
+  PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(0),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
 });
 export type Config = z.infer<typeof configSchema>;
 
-const migrateConfigSchema = configSchema.pick({ PAWL_DATABASE_URL: true });
-
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
   return readConfig(configSchema, environment);
-}
-
-/** What a migration needs: the database and no more. Throws `ConfigError`. */
-export function loadMigrateConfig(
-  environment: Record<string, string | undefined> = process.env,
-): z.infer<typeof migrateConfigSchema> {
-  return readConfig(migrateConfigSchema, environment);
 }

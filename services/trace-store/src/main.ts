@@ -1,17 +1,9 @@
-/** Process entry. Telemetry first: what it watches must not be loaded before. */
-import { startTelemetry } from '@pawl/telemetry';
-import { telemetrySettings } from './telemetry/config.ts';
+/** Process entry. Telemetry first: what it instruments must not be loaded before. */
+import { startTelemetry, telemetryConfig } from '@pawl/telemetry';
 
-const telemetry = await startTelemetry(telemetrySettings());
+const telemetry = await startTelemetry(telemetryConfig('pawl-trace-store'));
+const { runMain } = await import('@pawl/service');
 const { loadConfig } = await import('./config.ts');
 const { createTraceStore } = await import('./service.ts');
-const { createLog, runService } = await import('@pawl/service');
 
-const config = loadConfig();
-const log = createLog('trace-store', config.PAWL_LOG_LEVEL);
-const { parts } = await createTraceStore(config, log);
-await runService({
-  log,
-  parts: [{ name: 'telemetry', start: async () => {}, stop: () => telemetry.shutdown() }, ...parts],
-  drainMs: config.PAWL_DRAIN_MS,
-});
+await runMain({ name: 'trace-store', telemetry, loadConfig, create: createTraceStore });
