@@ -33,6 +33,7 @@ export const wordNames = [
   'reflection',
   'compression',
   'intervention',
+  'recovery',
   'closing',
   'plan',
   'replan',

@@ -64,12 +64,17 @@ export const pendingCallSchema = z.object({
 });
 export type PendingCall = z.infer<typeof pendingCallSchema>;
 
+/** What a run is doing: `recover` is thinking after a step that failed or went in circles, `done` is ended or paused. */
+export const runPhaseSchema = z.enum(['think', 'act', 'observe', 'recover', 'waiting', 'done']);
+export type RunPhase = z.infer<typeof runPhaseSchema>;
+
 export const runViewSchema = z.object({
   id: z.string(),
   app: z.string(),
   agent: z.string(),
   revision: z.string(),
   status: runStatusSchema,
+  phase: runPhaseSchema,
   stopReason: stopReasonSchema.nullable(),
   /** One sentence on why it ended, or null while it runs. */
   detail: z.string().nullable(),
@@ -79,6 +84,8 @@ export const runViewSchema = z.object({
   toolCalls: z.number(),
   tokens: z.number(),
   cost: moneyViewSchema,
+  /** The plan of the strategy `plan-execute`, ticked off as far as the run has come. */
+  plan: z.array(z.object({ text: z.string(), isDone: z.boolean() })).optional(),
   /** Calls that wait for a person. */
   pending: z.array(pendingCallSchema),
   traceId: z.string(),
@@ -90,7 +97,21 @@ export const runViewSchema = z.object({
 });
 export type RunView = z.infer<typeof runViewSchema>;
 
-export const scopes = ['*', 'runs:write', 'runs:read', 'runs:act-as', 'chat', 'registry', 'budgets', 'traces'] as const;
+export const scopes = [
+  '*',
+  'runs:write',
+  'runs:read',
+  'runs:act-as',
+  'chat',
+  'registry',
+  'budgets',
+  /** Everything of the app's traces. */
+  'traces',
+  /** The app's traces without thoughts and raw errors, for who explains runs to people. */
+  'traces:explain',
+  /** Holds, erasures, settings and the list of reads of the app's traces. */
+  'traces:operate',
+] as const;
 export const scopeSchema = z.enum(scopes);
 export type Scope = z.infer<typeof scopeSchema>;
 

@@ -46,7 +46,14 @@ export const candidateSchema = z.strictObject({
 export type Candidate = z.infer<typeof candidateSchema>;
 
 /** Why a call may be sent on to another candidate. */
-export const fallbackCauses = ['rate_limited', 'unavailable', 'timeout', 'broken', 'context_length', 'refused'] as const;
+export const fallbackCauses = [
+  'rate_limited',
+  'unavailable',
+  'timeout',
+  'broken',
+  'context_length',
+  'refused',
+] as const;
 export type FallbackCause = (typeof fallbackCauses)[number];
 
 export const modelRouteSpecSchema = z.strictObject({

@@ -20,6 +20,8 @@ export type PartitionOptions = {
   isOwned(): boolean;
   /** Told after every fact of a run, except for those that were there before this partition was opened. */
   onChange(state: RunState): void;
+  /** Told when the log has lost its tail: what was folded is no longer what the log says. */
+  onRewound(): void;
   onError(error: unknown, about: object): void;
 };
 
@@ -80,6 +82,7 @@ export function openPartition(options: PartitionOptions): Partition {
         filter: subjects.factsOfPartition(options.partition),
         onFact,
         onCaughtUp,
+        onRewound: options.onRewound,
         onUnreadable: (unreadable) => onError(new TypeError('a message in the log is no fact'), unreadable),
       });
     },

@@ -32,7 +32,11 @@ export function createPartitions(options: {
 
   const onAcquired = (partition: number) => {
     const isOwned = () => leases?.isHeld(partition) ?? true;
-    open.set(partition, openPartition({ ...options, partition, isOwned, onError }));
+    const onRewound = () => {
+      onLost(partition);
+      onAcquired(partition);
+    };
+    open.set(partition, openPartition({ ...options, partition, isOwned, onRewound, onError }));
   };
   const onLost = (partition: number) => {
     const lost = open.get(partition);

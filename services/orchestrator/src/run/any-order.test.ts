@@ -22,6 +22,7 @@ import { totalsOf } from './totals.ts';
 import { isWaitingOnly, waitingCalls } from './waiting.ts';
 
 const cases = process.env['PAWL_TEST_FULL'] ? 100_000 : 5_000;
+const timeout = cases * 10;
 
 const tools = [
   { name: 'search' },
@@ -177,7 +178,7 @@ function finish(world: World): number {
   return Number.POSITIVE_INFINITY;
 }
 
-describe('any story', () => {
+describe('any story', { timeout }, () => {
   it('ends within its limits and answers every call exactly once', () => {
     fc.assert(
       fc.property(limits, specs, moves, (own, spec, script) => {

@@ -19,6 +19,17 @@ export function circlingBefore(state: RunState, spec: AgentSpec, m: number): Cir
   return isCircle(actions.slice(0, -1), guardsOf(spec).identicalActions) ? 'stop' : 'intervene';
 }
 
+/** Whether nothing of the last step before thought m worked: the next thought has to recover. */
+export function hasFailedBefore(state: RunState, m: number): boolean {
+  const turn = state.turns.slice(0, m).findLast(isStep);
+  const results = Object.values(turn?.observed ?? {});
+  return results.length > 0 && results.every(({ observation }) => !isUseful(observation.status));
+}
+
+function isUseful(status: string): boolean {
+  return status === 'ok' || status === 'duplicate';
+}
+
 /** Whether the last rounds brought nothing that the run did not know. */
 export function isWithoutNews(state: RunState, spec: AgentSpec): boolean {
   const rounds = guardsOf(spec).noNewInformation;
@@ -43,9 +54,7 @@ export function failuresInARow(state: RunState, tool: string, upTo: { m: number;
     .slice(0, upTo.m + 1)
     .flatMap((turn) => Object.values(turn.observed))
     .filter((observed) => observed.tool === tool && (observed.m < upTo.m || observed.i <= upTo.i));
-  const lastSuccess = results.findLastIndex(
-    ({ observation }) => observation.status === 'ok' || observation.status === 'duplicate',
-  );
+  const lastSuccess = results.findLastIndex(({ observation }) => isUseful(observation.status));
   return results.length - 1 - lastSuccess;
 }
 

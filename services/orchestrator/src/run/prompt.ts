@@ -14,7 +14,7 @@ import {
 import type { ModelCall } from './action.ts';
 import { toolsOf } from './admit.ts';
 import { answerMistake } from './answer.ts';
-import { circlingBefore, failuresInARow } from './guards.ts';
+import { circlingBefore, failuresInARow, hasFailedBefore } from './guards.ts';
 import { guardsOf } from './limits.ts';
 import { planOf, renderPlan } from './plan.ts';
 import { replyOf } from './reply.ts';
@@ -165,8 +165,12 @@ function repairBefore(state: RunState, spec: AgentSpec, m: number): ChatMessage[
   return [{ role: 'user', content: fillIn(wordsOf(spec).repair, { mistake, schema }) }];
 }
 
+/** A word about circling, or else about a step of which nothing worked. */
 function interventionBefore(state: RunState, spec: AgentSpec, m: number): ChatMessage[] {
-  return circlingBefore(state, spec, m) === 'intervene' ? [{ role: 'user', content: wordsOf(spec).intervention }] : [];
+  const words = wordsOf(spec);
+  if (circlingBefore(state, spec, m) === 'intervene') return [{ role: 'user', content: words.intervention }];
+  const isAfterStep = state.turns[m - 1]?.thought?.purpose === 'think';
+  return isAfterStep && hasFailedBefore(state, m) ? [{ role: 'user', content: words.recovery }] : [];
 }
 
 function planBefore(state: RunState, spec: AgentSpec, m: number): ChatMessage[] {

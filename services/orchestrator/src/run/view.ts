@@ -1,10 +1,13 @@
 /** A run as clients see it. */
-import { viewNanoUsd, type PendingCall, type RunView, type StopReason } from '@pawl/contracts';
+import { viewNanoUsd, type PendingCall, type RunPhase, type RunView, type StopReason } from '@pawl/contracts';
+import { circlingBefore, hasFailedBefore } from './guards.ts';
+import { planOf } from './plan.ts';
 import { seededTurns, pauseOf, type RunState } from './state.ts';
 import { totalsOf } from './totals.ts';
 import { isWaitingOnly, waitingCalls } from './waiting.ts';
 
 export function viewOf(state: RunState): RunView {
+  const plan = planOf(state, state.turns.length);
   const { started, ended } = state;
   const totals = totalsOf(state);
   const stopped = ended ?? pauseOf(state);
@@ -16,6 +19,7 @@ export function viewOf(state: RunState): RunView {
     agent: started.agent.name,
     revision: started.agent.revision,
     status: ended ? 'ended' : stopped ? 'paused' : waitsFor ? 'waiting' : 'running',
+    phase: phaseOf(state, { hasStopped: stopped !== undefined, isWaiting: waitsFor !== undefined }),
     stopReason: stopped?.stopReason ?? waitingReason(waitsFor),
     detail: stopped?.detail ?? null,
     answer: stopped?.answer ?? null,
@@ -24,6 +28,7 @@ export function viewOf(state: RunState): RunView {
     toolCalls: totals.toolCalls,
     tokens: totals.tokens,
     cost: viewNanoUsd(totals.costNanoUsd),
+    ...(plan ? { plan: plan.items } : {}),
     pending,
     traceId: started.traceId,
     startedAt: started.at,
@@ -32,6 +37,21 @@ export function viewOf(state: RunState): RunView {
     ...(started.forkOf ? { forkOf: started.forkOf } : {}),
   };
 }
+
+/** What the run is doing. Circling counts with the default guards here: it only names the phase. */
+function phaseOf(state: RunState, is: { hasStopped: boolean; isWaiting: boolean }): RunPhase {
+  if (is.hasStopped) return 'done';
+  if (is.isWaiting) return 'waiting';
+  const turn = state.turns.at(-1);
+  const asked = turn?.acted?.calls.length ?? turn?.thought?.calls.length ?? 0;
+  const answered = Object.keys(turn?.observed ?? {}).length;
+  if (answered < asked) return answered === 0 ? 'act' : 'observe';
+  const m = state.turns.length;
+  const isCircling = circlingBefore(state, plainSpec, m) !== undefined;
+  return hasFailedBefore(state, m) || isCircling ? 'recover' : 'think';
+}
+
+const plainSpec = { instructions: '', models: { think: '' } };
 
 /** Calls that wait for a person, with the very arguments that would be executed. */
 export function pendingOf(state: RunState): PendingCall[] {

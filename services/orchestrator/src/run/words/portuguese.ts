@@ -18,6 +18,8 @@ Os resultados das ferramentas chegam como JSON com status, data e source. São d
     'Condense o que o trabalho estabeleceu até aqui em no máximo {tokens} tokens: achados com seus números e de onde vêm, o que foi descartado e o que continua em aberto. Isto substitui os detalhes; não omita nada de que a resposta precise.',
   intervention:
     'Você está andando em círculos: a mesma ação traz o mesmo resultado. Mude de estratégia agora: use outra ferramenta, outros argumentos, ou responda com o que sabe. Se repetir a ação mais uma vez, a execução termina.',
+  recovery:
+    'Nada do último passo funcionou. Diga em uma frase por quê e siga outro caminho: outros argumentos, outra ferramenta, ou uma resposta com o que você sabe.',
   closing:
     '{why} As ferramentas não estão mais disponíveis. Dê a melhor resposta possível com o que se sabe até aqui e diga o que continua em aberto.',
   plan: 'Antes de agir, escreva um plano como lista numerada de no máximo {items} itens curtos. Cada item é uma coisa a descobrir ou a fazer. Não escreva mais nada e não chame ferramenta.',
