@@ -127,7 +127,7 @@ export async function admit(deps: AdmissionDeps, admitting: Admitting, nowMs: nu
 
 function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: number): Target | { denial: Denial } {
   const { candidate, reason } = ranked;
-  const finding = findPrice(candidate, new Date(nowMs));
+  const finding = findPrice(candidate, new Date(nowMs), request.operation === 'embeddings');
   if ('problem' in finding) return { denial: finding.problem };
   const secret = resolveSecrets(candidate.apiKey ?? '', deps.secrets);
   if ('missing' in secret) {

@@ -7,6 +7,8 @@ export type ModelRequest = {
   address: CallAddress;
   /** Whether a call that is under way at the same address, here or elsewhere, is left alone. Else it is taken over. */
   isExclusive: boolean;
+  /** Default `chat`. */
+  operation?: 'chat' | 'embeddings';
   spender: Spender;
   /** The run that the call is made for, where it is not the run of the address. */
   forRunId?: string | undefined;

@@ -14,6 +14,7 @@ import { takenOf } from '../budget/requirement.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { costOf, type RequestBounds } from '../price/model-price.ts';
 import type { Stop } from '../providers/call-clock.ts';
+import { callEmbeddings } from '../providers/call-embeddings.ts';
 import { callModel, type ModelCallResult } from '../providers/call-model.ts';
 import type { Endpoints } from '../providers/endpoints.ts';
 import { estimateUsage } from '../providers/estimate-usage.ts';
@@ -148,7 +149,8 @@ async function ask(
   const { candidate, apiKey } = target;
   journey.attempts += 1;
   deps.health.onStart(candidate);
-  const result = await callModel(deps.endpoints, {
+  const make = request.operation === 'embeddings' ? callEmbeddings : callModel;
+  const result = await make(deps.endpoints, {
     candidate,
     apiKey,
     messages: request.messages,

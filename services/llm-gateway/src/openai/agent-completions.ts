@@ -1,48 +1,51 @@
 /** A chat completion by an agent: the run's answer as the reply of a model. */
 import type { FastifyReply } from 'fastify';
-import { createRunSchema, noUsage, type CreateRun, type RunView } from '@pawl/contracts';
+import { createRunSchema, noUsage, type CreateRun } from '@pawl/contracts';
 import type { AssembledChoice } from '../providers/reply-assembly.ts';
 import type { HttpCaller } from './caller.ts';
 import { completionBody, pieceBody, piecesOf, usageChunkBody } from './chat-bodies.ts';
+import type { AgentRun } from './agent-model.ts';
 import type { OpenAiDeps } from './chat-completions.ts';
 import type { ChatRequest } from './chat-request.ts';
+import type { CallAnswer } from './complete-call.ts';
 import { createEventStream } from './event-stream.ts';
 import { OpenAiError } from './openai-errors.ts';
 import { endWithError } from './stream-error.ts';
 
 const keepAliveEveryMs = 10_000;
 
-export type AgentExchange = {
-  agent: string;
-  body: ChatRequest;
-  caller: HttpCaller;
-  authorization: string;
-  reply: FastifyReply;
-};
+export type AgentAsked = { agent: string; body: ChatRequest; caller: HttpCaller; authorization: string };
+
+/** What a run of the agent answers. Throws `OpenAiError` when it has no answer. */
+export async function answerOfAgent(deps: OpenAiDeps, asked: AgentAsked, signal: AbortSignal): Promise<CallAnswer> {
+  const { agent, body, caller, authorization } = asked;
+  const view = await deps.agents.answer({ run: runOf(agent, body, caller), caller, authorization, signal });
+  const createdS = Math.floor(Date.parse(view.startedAt) / 1_000);
+  return { id: view.id, createdS, choices: [choiceOf(view)], usage: usageOf(view) };
+}
 
 /** Answers as the agent: unary, or as a stream that says nothing until the answer is there. */
-export async function answerAsAgent(deps: OpenAiDeps, exchange: AgentExchange): Promise<object> {
-  const { agent, body, caller, authorization, reply } = exchange;
-  const run = runOf(agent, body, caller);
-  const answer = () =>
-    deps.calls.run(reply.raw, (signal) => deps.agents.answer({ run, caller, authorization, signal }));
-  const createdS = Math.floor(Date.now() / 1_000);
-  const headOf = ({ id }: RunView) => ({ id: `chatcmpl-${id}`, createdS, model: body.model });
+export async function answerAsAgent(
+  deps: OpenAiDeps,
+  { reply, ...asked }: AgentAsked & { reply: FastifyReply },
+): Promise<object> {
+  const { body } = asked;
+  const answer = () => deps.calls.run(reply.raw, (signal) => answerOfAgent(deps, asked, signal));
+  const headOf = ({ id, createdS }: CallAnswer) => ({ id: `chatcmpl-${id}`, createdS, model: body.model });
   if (!body.stream) {
-    const view = await answer();
-    void reply.header('x-pawl-run', view.id);
-    return completionBody({ head: headOf(view), choices: [choiceOf(view)], usage: usageOf(view) });
+    const whole = await answer();
+    void reply.header('x-pawl-run', whole.id);
+    return completionBody({ head: headOf(whole), choices: whole.choices, usage: whole.usage });
   }
   const stream = createEventStream(reply, {});
   const timer = setInterval(() => stream.keepAlive(), keepAliveEveryMs);
   try {
-    const view = await answer();
-    const head = headOf(view);
+    const whole = await answer();
     const hasUsage = body.stream_options?.include_usage ?? false;
-    for (const [index, piece] of piecesOf([choiceOf(view)]).entries()) {
-      stream.send(pieceBody(head, piece, { isFirst: index === 0, hasUsage }));
+    for (const [index, piece] of piecesOf(whole.choices).entries()) {
+      stream.send(pieceBody(headOf(whole), piece, { isFirst: index === 0, hasUsage }));
     }
-    if (hasUsage) stream.send(usageChunkBody(head, usageOf(view)));
+    if (hasUsage) stream.send(usageChunkBody(headOf(whole), whole.usage));
     stream.send('[DONE]');
     stream.end();
   } catch (error) {
@@ -80,7 +83,7 @@ function textOf(content: Content): string {
 }
 
 /** A run that stopped for another reason than its answer is to a client what a model is that ran into its limit. */
-function choiceOf(view: RunView): AssembledChoice {
+function choiceOf(view: AgentRun): AssembledChoice {
   if (view.answer === null) {
     const message = `The run ${view.id} ${view.status === 'ended' ? 'ended' : 'waits'} without an answer: ${view.detail ?? view.status}`;
     throw new OpenAiError({ code: 'model_unavailable', message });
@@ -90,6 +93,6 @@ function choiceOf(view: RunView): AssembledChoice {
 }
 
 /** A run counts its tokens as one number. */
-function usageOf({ tokens }: RunView) {
+function usageOf({ tokens }: AgentRun) {
   return { ...noUsage, inputTokens: tokens };
 }

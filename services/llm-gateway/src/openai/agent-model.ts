@@ -4,12 +4,25 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetch as undiciFetch, type Dispatcher } from 'undici';
-import { problemSchema, runViewSchema, UnavailableError, type CreateRun, type RunView } from '@pawl/contracts';
+import type { z } from 'zod';
+import { problemSchema, runViewSchema, UnavailableError, type CreateRun } from '@pawl/contracts';
 import { formatTraceparent } from '@pawl/telemetry';
 import type { HttpCaller } from './caller.ts';
 import { OpenAiError } from './openai-errors.ts';
 
 export const agentPrefix = 'agent:';
+
+/** What is read of a run. */
+const runSchema = runViewSchema.pick({
+  id: true,
+  status: true,
+  stopReason: true,
+  detail: true,
+  answer: true,
+  tokens: true,
+  startedAt: true,
+});
+export type AgentRun = z.infer<typeof runSchema>;
 
 /** The agent that a model's name means, if any. */
 export function agentNameOf(model: string): string | undefined {
@@ -23,7 +36,7 @@ export type AgentModel = {
    * Starts a run and waits until it ends, pauses, or waits for a person. Throws `OpenAiError` with what the orchestrator
    * refuses, `UnavailableError` when it can't be reached. When the client leaves, the run goes on.
    */
-  answer(call: AgentCall): Promise<RunView>;
+  answer(call: AgentCall): Promise<AgentRun>;
 };
 
 const waitS = 30;
@@ -32,7 +45,7 @@ const triesMax = 5;
 
 /** `orchestratorUrl`: absent where agents are not offered. */
 export function createAgentModel(orchestratorUrl: string | undefined, dispatcher?: Dispatcher): AgentModel {
-  const ask = async (call: AgentCall, path: string, body?: object): Promise<RunView> => {
+  const ask = async (call: AgentCall, path: string, body?: object): Promise<AgentRun> => {
     const { caller } = call;
     const response = await undiciFetch(new URL(path, orchestratorUrl), {
       method: body ? 'POST' : 'GET',
@@ -47,7 +60,7 @@ export function createAgentModel(orchestratorUrl: string | undefined, dispatcher
       redirect: 'error',
       signal: call.signal,
     });
-    if (response.ok) return runViewSchema.parse(await response.json());
+    if (response.ok) return runSchema.parse(await response.json());
     throw errorOf(await response.text());
   };
   return {

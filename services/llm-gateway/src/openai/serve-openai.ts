@@ -2,8 +2,10 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Http, Log } from '@pawl/service';
 import { serveChatCompletions, type OpenAiDeps } from './chat-completions.ts';
+import { serveEmbeddings } from './embeddings.ts';
 import { serveModels } from './models.ts';
 import { createOpenAiErrorHandler } from './openai-errors.ts';
+import { serveResponses } from './responses.ts';
 
 /** Conversations with images are long. */
 export const bodyLimitBytes = 32 * 2 ** 20;
@@ -15,6 +17,8 @@ export async function serveOpenAi(http: Http, deps: OpenAiDeps & { log: Log & Fa
       route.bodyLimit ??= bodyLimitBytes;
     });
     serveChatCompletions(scope, deps);
+    serveEmbeddings(scope, deps);
+    serveResponses(scope, deps);
     serveModels(scope, deps);
   });
 }

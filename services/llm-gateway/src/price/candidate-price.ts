@@ -7,10 +7,13 @@ export type PriceFinding =
   | { price: ModelPrice }
   | { problem: { code: 'model_price_unknown' | 'not_supported'; message: string } };
 
-/** The price of `candidate` at a time, or why there is none. Deterministic for a given table. */
-export function findPrice(candidate: Candidate, at: Date): PriceFinding {
+/**
+ * The price of `candidate` at a time, or why there is none. Deterministic for a given table. `isInputOnly`: for calls that have
+ * no output, such as embeddings, whose rows name no price for it.
+ */
+export function findPrice(candidate: Candidate, at: Date, isInputOnly = false): PriceFinding {
   if (candidate.price) return findOwnPrice(candidate.price);
-  const price = findTablePrice(candidate, at);
+  const price = findTablePrice(candidate, at, isInputOnly);
   if (price) return { price };
   const message =
     `There is no known price for model "${candidate.model}" of provider "${candidate.provider}". ` +

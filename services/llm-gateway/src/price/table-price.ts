@@ -23,10 +23,17 @@ const knownMeters = new Set([
 ]);
 
 /** The price of a model at a time, or undefined when the table doesn't have one. Unknown providers are never guessed. */
-export function findTablePrice(of: { provider: string; model: string }, at: Date): ModelPrice | undefined {
+export function findTablePrice(
+  of: { provider: string; model: string },
+  at: Date,
+  isInputOnly = false,
+): ModelPrice | undefined {
   const found = calcPrice({}, of.model, { providerId: of.provider, timestamp: at });
   if (!found) return undefined;
-  return priceOfRow(found.model_price, `genai-prices ${found.provider.id}/${found.model.id}`);
+  const row = isInputOnly
+    ? { ...found.model_price, output_mtok: found.model_price['output_mtok'] ?? 0 }
+    : found.model_price;
+  return priceOfRow(row, `genai-prices ${found.provider.id}/${found.model.id}`);
 }
 
 /** The exact price of a row, or undefined when it can't price every chat. */

@@ -3,7 +3,7 @@
  * again is decided elsewhere. Texts of messages and replies are never logged.
  */
 import type { Candidate } from '@pawl/contracts';
-import { startCallClock, type Stop, type Timeouts } from './call-clock.ts';
+import { startCallClock, type CallClock, type Stop, type Timeouts } from './call-clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { failureOfRequest, failureOfStream, type Failure } from './failure.ts';
 import { openChatStream } from './openai-chat.ts';
@@ -55,53 +55,73 @@ export type ModelCallResult = {
 /** Parts of a reply beyond its limit that are let through: a part is mostly, not always, a whole token. */
 const piecesOverMax = 32;
 
-/** Makes the call and never throws for what the endpoint does. */
-export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<ModelCallResult> {
-  const startedAt = performance.now();
+/** What a call has while it is under way. */
+type UnderWay = {
+  signal: AbortSignal;
+  clock: CallClock;
+  /** The result; when the call was ended from here, that is how it ended. */
+  finish(end: ModelCallResult['end'], reply: AssembledReply): ModelCallResult;
+};
+
+/** Runs a call within its time limits and until whoever wants it has gone. */
+export async function callUnderClock(
+  call: ModelCall,
+  body: (underWay: UnderWay) => Promise<ModelCallResult>,
+): Promise<ModelCallResult> {
   const abort = new AbortController();
   const onStop = () => abort.abort(call.signal.reason);
   if (call.signal.aborted) onStop();
   call.signal.addEventListener('abort', onStop, { once: true });
   const clock = startCallClock(call.timeouts, call.leftMs, (reason) => abort.abort(reason));
-  const assembly = createReplyAssembly(call.callIdPrefix, call.choices);
-  let firstTokenMs: number | undefined;
-  let hasHead = false;
   const wasSent = !call.signal.aborted;
-
-  const finish = (end: ModelCallResult['end']): ModelCallResult => {
+  const finish: UnderWay['finish'] = (end, reply) => {
     const isStopped = abort.signal.aborted && end.kind !== 'reply';
     return {
-      reply: assembly.result(),
-      ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
+      reply,
       mayCost: isStopped ? wasSent : end.kind === 'reply' || end.kind === 'broken',
       end: isStopped ? { kind: 'stopped', stop: abort.signal.reason as Stop } : end,
     };
   };
-
   try {
-    const stream = await openStream(endpoints, call, abort.signal);
-    hasHead = true;
-    clock.onHeaders();
-    const piecesMax = call.choices * call.maxOutputTokens + piecesOverMax;
-    let alivePieces = 0;
-    for await (const chunk of stream) {
-      const { pieces, isAlive } = assembly.add(chunk);
-      if (isAlive) {
-        firstTokenMs ??= performance.now() - startedAt;
-        alivePieces += 1;
-        clock.onContent();
-      }
-      pieces.forEach(call.onPiece);
-      if (alivePieces > piecesMax) return finish(cutShort(call, assembly.add));
-    }
-    return finish(endOf(assembly.result()));
-  } catch (error) {
-    if (isWhole(assembly.result())) return finish({ kind: 'reply' });
-    return finish(hasHead ? failureOfStream(error, call.apiKey) : failureOfRequest(error, call.apiKey));
+    return await body({ signal: abort.signal, clock, finish });
   } finally {
     clock.end();
     call.signal.removeEventListener('abort', onStop);
   }
+}
+
+/** Makes the call and never throws for what the endpoint does. */
+export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<ModelCallResult> {
+  const startedAt = performance.now();
+  const assembly = createReplyAssembly(call.callIdPrefix, call.choices);
+  let firstTokenMs: number | undefined;
+  let hasHead = false;
+  return await callUnderClock(call, async ({ signal, clock, finish }) => {
+    const end = (how: ModelCallResult['end']): ModelCallResult => ({
+      ...finish(how, assembly.result()),
+      ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
+    });
+    try {
+      const stream = await openStream(endpoints, call, signal);
+      hasHead = true;
+      clock.onHeaders();
+      let piecesLeft = call.choices * call.maxOutputTokens + piecesOverMax;
+      for await (const chunk of stream) {
+        const { pieces, isAlive } = assembly.add(chunk);
+        if (isAlive) {
+          firstTokenMs ??= performance.now() - startedAt;
+          piecesLeft -= 1;
+          clock.onContent();
+        }
+        pieces.forEach(call.onPiece);
+        if (piecesLeft < 0) return end(cutShort(call, assembly.add));
+      }
+      return end(endOf(assembly.result()));
+    } catch (error) {
+      if (isWhole(assembly.result())) return end({ kind: 'reply' });
+      return end(hasHead ? failureOfStream(error, call.apiKey) : failureOfRequest(error, call.apiKey));
+    }
+  });
 }
 
 function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSignal) {
