@@ -13,6 +13,7 @@ import { streams, UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import { batchesOf, type BatchLimits } from './batches.ts';
 import { readFactMessage, rejectMessage, type FactMessage } from './record/fact-message.ts';
+import type { TraceRecord } from './record/record.ts';
 import { storeMessages, type ReadMessage } from './store/store-messages.ts';
 import type { TraceTables } from './store/trace-tables.ts';
 
@@ -42,7 +43,14 @@ export type FactSubscription = Part & {
   isFollowing(): boolean;
 };
 
-export type FactSubscriptionOptions = { bus: Bus; tables: TraceTables; log: Log; limits?: Partial<BatchLimits> };
+export type FactSubscriptionOptions = {
+  bus: Bus;
+  tables: TraceTables;
+  log: Log;
+  limits?: Partial<BatchLimits>;
+  /** Told, after their commit, of the records that were new. */
+  onStored?(records: readonly TraceRecord[]): void;
+};
 
 /** A message with what was read of it, still to be acknowledged. */
 type Received = ReadMessage & { source: JsMsg };
@@ -88,6 +96,7 @@ type Session = {
   limits: BatchLimits;
   signal: AbortSignal;
   onFollowing(): void;
+  onStored?(records: readonly TraceRecord[]): void;
   onTrouble(error: unknown): void;
 };
 
@@ -102,7 +111,7 @@ async function follow(session: Session): Promise<void> {
     abort_on_missing_resource: true,
   });
   const held = new Set<JsMsg>();
-  const received = receive(bus, messages, held);
+  const received = receive(session, messages, held);
   const stop = () => messages.stop();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
@@ -123,8 +132,9 @@ async function follow(session: Session): Promise<void> {
 async function storePatiently(batch: readonly Received[], session: Session): Promise<void> {
   for (let pauseMs = storePauseMs.first; ; pauseMs = Math.min(pauseMs * 2, storePauseMs.max)) {
     try {
-      await storeMessages(session.tables, batch);
+      const added = await storeMessages(session.tables, batch);
       session.onFollowing();
+      session.onStored?.(added);
       return;
     } catch (error) {
       session.onTrouble(error);
@@ -143,10 +153,10 @@ function acknowledge(source: JsMsg, held: Set<JsMsg>): void {
 }
 
 /** Reads what is delivered; `held` is what was delivered and is not acknowledged yet. */
-async function* receive(bus: Bus, messages: ConsumerMessages, held: Set<JsMsg>): AsyncGenerator<Received> {
+async function* receive(session: Session, messages: ConsumerMessages, held: Set<JsMsg>): AsyncGenerator<Received> {
   for await (const source of messages) {
     held.add(source);
-    const read = await readMessage(bus, source);
+    const read = await readMessage(session, source);
     if (read) yield { ...read, source };
     else held.delete(source);
   }
@@ -171,7 +181,7 @@ async function ensureConsumer(bus: Bus): Promise<void> {
 }
 
 /** Reads a message with its claim; undefined when the claim can't be fetched now: it is delivered again later. */
-async function readMessage(bus: Bus, source: JsMsg): Promise<ReadMessage | undefined> {
+async function readMessage({ bus, tables }: Session, source: JsMsg): Promise<ReadMessage | undefined> {
   const bare: FactMessage = {
     subject: source.subject,
     sequence: source.seq,
@@ -180,7 +190,7 @@ async function readMessage(bus: Bus, source: JsMsg): Promise<ReadMessage | undef
   };
   try {
     const message = { ...bare, data: await payloadOf(bus, source) };
-    return { message, reading: readFactMessage(message) };
+    return { message, reading: readFactMessage(message, tables.policy.rulesOf) };
   } catch (error) {
     if (error instanceof UnavailableError && source.info.deliveryCount >= claimDeliveriesMax) {
       return { message: bare, reading: { rejected: rejectMessage(bare, 'claim_missing') } };

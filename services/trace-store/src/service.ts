@@ -7,13 +7,23 @@ import { connectDatabase, waitForMigrations } from '@pawl/db';
 import { createAuthorizer, createHttp, type Log, type Part } from '@pawl/service';
 import type { Config } from './config.ts';
 import { createFactSubscription } from './facts.ts';
+import { createAccess } from './http/access.ts';
 import { serveGetTrace } from './http/get-trace.ts';
 import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
+import { serveOperateRoutes } from './http/operate-routes.ts';
 import { servePage } from './http/page.ts';
+import { createReads } from './http/reads.ts';
+import { serveSettingsRoutes } from './http/settings-routes.ts';
+import { createArchive } from './retention/archive.ts';
+import { eraseUsers } from './retention/erase-users.ts';
+import { createMaintenance } from './retention/maintenance.ts';
 import { createPolicy } from './retention/policy.ts';
+import { keepAndDrop } from './retention/retention.ts';
 import { schema } from './schema.ts';
+import { createStoredNotices } from './stored-notices.ts';
 import { createTraceTables } from './store/trace-tables.ts';
+import { createTraceMetrics } from './trace-metrics.ts';
 
 export type TraceStore = {
   parts: Part[];
@@ -32,35 +42,58 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
     replicas: config.PAWL_REPLICAS,
   });
   const keys = await connectKeys(bus);
-  const { authorizeApp } = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const reads = createReads(database);
+  const access = createAccess({ authorizer: createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY }), reads });
   const policy = createPolicy({ database, keptDays: config.PAWL_TRACE_RETENTION });
   await policy.refresh();
   const tables = createTraceTables({ database, policy });
+  const notices = createStoredNotices(bus);
+  const { http, metrics, listen } = await createHttp({
+    name: 'Pawl trace-store',
+    log,
+    checks: { nats: bus.isConnected, database: database.isReachable, facts: () => facts.isFollowing() },
+  });
+  const traceMetrics = createTraceMetrics({ registry: metrics, bus });
   const facts = createFactSubscription({
     bus,
     tables,
     log,
     limits: { countMax: config.PAWL_TRACE_BATCH_MAX, lingerMs: config.PAWL_TRACE_LINGER_MS },
+    onStored(records) {
+      traceMetrics.onStored(records);
+      notices.publish(records);
+    },
   });
-  const { http, listen } = await createHttp({
-    name: 'Pawl trace-store',
+  const archive = createArchive({ bus, tables });
+  const afterMs = config.PAWL_TRACE_ARCHIVE_AFTER_MINUTES * 60_000;
+  const maintenance = createMaintenance({
     log,
-    checks: { nats: bus.isConnected, database: database.isReachable, facts: facts.isFollowing },
+    everyMs: config.PAWL_TRACE_MAINTENANCE_MS,
+    chores: [
+      { name: 'settings', run: () => policy.refresh() },
+      { name: 'retention', run: () => keepAndDrop(tables) },
+      { name: 'erasures', run: () => eraseUsers({ tables, bus }) },
+      { name: 'progress', run: () => archive.publishProgress() },
+      ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
+    ],
   });
-  serveListTraces(http, { database, authorizeApp });
-  serveGetTrace(http, { database, authorizeApp });
-  serveGetBody(http, { database, authorizeApp });
+  serveListTraces(http, { database, access });
+  serveOperateRoutes(http, { database, access, reads, onErasure: () => void maintenance.runNow() });
+  serveSettingsRoutes(http, { database, access, policy });
+  serveGetTrace(http, { database, access, policy });
+  serveGetBody(http, { database, access });
   await servePage(http);
 
   const listening = listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
-  const connections: Part = {
-    name: 'connections',
-    start: async () => {},
-    async stop() {
-      keys.close();
-      await bus.close();
-      await database.close();
-    },
-  };
-  return { parts: [connections, facts, listening], url: listening.url };
+  const connections = closing(async () => {
+    keys.close();
+    await bus.close();
+    await database.close();
+  });
+  return { parts: [connections, facts, maintenance, listening], url: listening.url };
+}
+
+/** The connections as a part: open from the beginning, closed last. */
+function closing(stop: () => Promise<void>): Part {
+  return { name: 'connections', start: async () => {}, stop };
 }

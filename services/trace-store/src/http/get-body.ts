@@ -2,25 +2,29 @@
 import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import type { Http } from '@pawl/service';
+import { explain } from '../record/explain.ts';
 import { readBody } from '../store/record-rows.ts';
+import type { Access } from './access.ts';
 import { isRunId } from './get-trace.ts';
 
 const params = z.object({ runId: z.string(), slot: z.string() });
 
-export function serveGetBody(
-  http: Http,
-  { database, authorizeApp }: { database: Database; authorizeApp: Authorizer['authorizeApp'] },
-): void {
-  http.get('/v1/traces/:runId/records/:slot', { schema: { params } }, async (request, reply) => {
-    const { app } = authorizeApp(request, 'traces');
-    const { runId, slot } = request.params;
-    const isPlausible = isRunId(runId) && /^[\x21-\x7e]{1,400}$/.test(slot);
-    const body = isPlausible ? await readBody(database, { app, runId, slot }) : undefined;
-    if (body === undefined) throw new RejectedError('not_found', 'the app has no such record');
-    return reply
-      .header('cache-control', 'private, max-age=31536000, immutable')
-      .type('application/json; charset=utf-8')
-      .send(body);
-  });
+export function serveGetBody(http: Http, { database, access }: { database: Database; access: Access }): void {
+  http.get(
+    '/v1/traces/:runId/records/:slot',
+    { schema: { summary: 'The body of one record', params } },
+    async (request, reply) => {
+      const { runId, slot } = request.params;
+      const isPlausible = isRunId(runId) && /^[\x21-\x7e]{1,400}$/.test(slot);
+      const noted = isPlausible ? { runId, detail: slot } : {};
+      const { app, lens } = await access.read(request, { action: 'body', ...noted });
+      const body = isPlausible ? await readBody(database, { app, runId, slot }) : undefined;
+      if (body === undefined) throw new RejectedError('not_found', 'the app has no such record');
+      return reply
+        .header('cache-control', 'private, max-age=31536000, immutable')
+        .type('application/json; charset=utf-8')
+        .send(lens === 'whole' ? body : explain(body));
+    },
+  );
 }

@@ -2,11 +2,14 @@
 import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import type { Http } from '@pawl/service';
+import { explain } from '../record/explain.ts';
+import type { Policy } from '../retention/policy.ts';
 import { inStoryOrder, missingSlots, stepsByThought } from '../record/story.ts';
 import { findRun } from '../store/read-runs.ts';
 import { readRecords, type BodyLimits, type StoredRecord } from '../store/record-rows.ts';
 import { readUnreadable, type UnreadableSlot } from '../store/rejected-rows.ts';
+import type { Access } from './access.ts';
 import { renderRecord } from './record-view.ts';
 import { viewRun, type TracedRun } from './run-view.ts';
 
@@ -14,20 +17,26 @@ const bodyLimits: BodyLimits = { bodyBytesMax: 65_536, totalBytesMax: 4_194_304 
 
 export function serveGetTrace(
   http: Http,
-  { database, authorizeApp }: { database: Database; authorizeApp: Authorizer['authorizeApp'] },
+  { database, access, policy }: { database: Database; access: Access; policy: Policy },
 ): void {
-  http.get('/v1/traces/:runId', { schema: { params: z.object({ runId: z.string() }) } }, async (request, reply) => {
-    const { app } = authorizeApp(request, 'traces');
-    const key = { app, runId: request.params.runId };
-    if (!isRunId(key.runId)) throw unknownRun();
+  const schema = { summary: 'A run with its records in story order', params: z.object({ runId: z.string() }) };
+  http.get('/v1/traces/:runId', { schema }, async (request, reply) => {
+    const { runId } = request.params;
+    const { app, lens } = await access.read(request, { action: 'trace', ...(isRunId(runId) ? { runId } : {}) });
+    const key = { app, runId };
+    if (!isRunId(runId)) throw unknownRun();
     const row = await findRun(database, key);
     if (!row) throw unknownRun();
     const unreadable = await readUnreadable(database, key);
-    const version = `"${row.records}-${unreadable.length}"`;
+    const version = `"${row.records}-${unreadable.length}-${row.is_lost ? 'lost' : row.status}-${lens}"`;
     void reply.header('etag', version).header('cache-control', 'private, no-cache');
     if (request.headers['if-none-match'] === version) return reply.code(304).send();
-    const records = await readRecords(database, key, bodyLimits);
-    return reply.type('application/json; charset=utf-8').send(renderTrace({ run: viewRun(row), records, unreadable }));
+    const stored = await readRecords(database, key, bodyLimits);
+    const records = lens === 'whole' ? stored : stored.map(withoutThoughts);
+    const run = viewRun(row);
+    const traceUrl = run.traceId === null ? undefined : policy.traceUrlOf(app)?.replace('{traceId}', run.traceId);
+    const trace = { run, records, unreadable, links: { trace: traceUrl ?? null } };
+    return reply.type('application/json; charset=utf-8').send(renderTrace(trace));
   });
 }
 
@@ -41,14 +50,22 @@ export function unknownRun(): RejectedError {
   return new RejectedError('unknown_run', 'the app has no run with this id');
 }
 
-type Trace = { run: TracedRun; records: StoredRecord[]; unreadable: UnreadableSlot[] };
+function withoutThoughts(record: StoredRecord): StoredRecord {
+  return record.body === null ? record : { ...record, body: explain(record.body) };
+}
 
-function renderTrace({ run, records, unreadable }: Trace): string {
+type Links = {
+  /** Where the run's trace can be seen elsewhere. */
+  trace: string | null;
+};
+type Trace = { run: TracedRun; records: StoredRecord[]; unreadable: UnreadableSlot[]; links: Links };
+
+function renderTrace({ run, records, unreadable, links }: Trace): string {
   const steps = stepsByThought(records);
   const missing = missingSlots(records, new Set(unreadable.map(({ slot }) => slot)));
   const items = inStoryOrder(records).map((record) =>
     renderRecord(record, { step: record.m === null ? undefined : steps.get(record.m), traceId: run.traceId }),
   );
-  const tail = JSON.stringify({ missing, unreadable });
+  const tail = JSON.stringify({ missing, unreadable, links });
   return `{"run":${JSON.stringify(run)},"records":[${items.join(',')}],${tail.slice(1)}`;
 }

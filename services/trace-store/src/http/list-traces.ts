@@ -1,8 +1,9 @@
 /** `GET /v1/traces`: the runs of the key's app, newest first, in keyset pages. */
 import { z } from 'zod';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import type { Http } from '@pawl/service';
 import { listRuns } from '../store/read-runs.ts';
+import type { Access } from './access.ts';
 import { filterOf, filterShape, formatCursor, parseCursor } from './list-query.ts';
 import { tracedRunSchema, viewRun } from './run-view.ts';
 
@@ -17,13 +18,10 @@ const answerSchema = z.object({
   next: z.string().nullable().describe('cursor of the next page; a page may hold fewer runs than asked for and go on'),
 });
 
-export function serveListTraces(
-  http: Http,
-  { database, authorizeApp }: { database: Database; authorizeApp: Authorizer['authorizeApp'] },
-): void {
+export function serveListTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
   const schema = { summary: 'Runs, newest first', querystring: querySchema, response: { 200: answerSchema } };
   http.get('/v1/traces', { schema }, async (request) => {
-    const { app } = authorizeApp(request, 'traces');
+    const { app } = await access.read(request, { action: 'list' });
     const { cursor, limit, ...query } = request.query;
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     const { rows, next } = await listRuns(database, filterOf(app, query), { after, count: limit });

@@ -2,12 +2,14 @@
  * Reads one message of the run log: bytes in, a fact with its exact text out, or the reason why it is set aside.
  * Pure. It must never throw for any bytes, and must never put a message's content into a reason.
  *
- * 1. The text of a fact is kept as it came: numbers are never re-written.
- * 2. A fact whose address differs from its subject is set aside, so a fact can't end up in another app or run.
+ * 1. The rest of a fact's text is kept as it came: numbers are never re-written.
+ * 2. What an app's rules want out is out before anything else sees the fact; a fact that can't be without it is set aside.
+ * 3. A fact whose address differs from its subject is set aside, so a fact can't end up in another app or run.
  */
 import { createHash } from 'node:crypto';
 import { factSchema, parseFactSubject, slotOf, type Fact } from '@pawl/contracts';
 import { parseTraceparent, type TraceContext } from '@pawl/telemetry';
+import { redactJson, type RedactionRules } from './redact.ts';
 
 /** How deep the JSON of a fact may nest. What is deeper can't be shown and breaks recursive readers. */
 export const DEPTH_MAX = 100;
@@ -29,6 +31,8 @@ export type ParsedFact = {
   slot: string;
   sequence: number;
   trace: TraceContext | undefined;
+  /** Whether something was taken out of it. */
+  isRedacted: boolean;
 };
 
 export type RejectReason =
@@ -38,6 +42,7 @@ export type RejectReason =
   | 'too_deep'
   | 'not_a_fact'
   | 'wrong_address'
+  | 'redaction_failed'
   | 'claim_missing'
   | 'refused_by_database';
 
@@ -56,8 +61,8 @@ export type RejectedMessage = {
 
 export type FactReading = { fact: ParsedFact } | { rejected: RejectedMessage };
 
-/** Reads a message. Never throws. */
-export function readFactMessage(message: FactMessage): FactReading {
+/** Reads a message, with the rules of the app that its subject names. Never throws. */
+export function readFactMessage(message: FactMessage, rulesOf: (app: string) => RedactionRules): FactReading {
   const address = parseFactSubject(message.subject);
   if (!address) return { rejected: rejectMessage(message, 'unknown_subject') };
   const text = decodeUtf8(message.data);
@@ -67,12 +72,27 @@ export function readFactMessage(message: FactMessage): FactReading {
   if (!json) return { rejected: rejectMessage(message, 'invalid_json') };
   const parsed = factSchema.safeParse(json.value);
   if (!parsed.success) return { rejected: rejectMessage(message, 'not_a_fact') };
-  const fact = parsed.data;
+  const clean = redactFact({ fact: parsed.data, text }, rulesOf(address.app));
+  if (!clean) return { rejected: rejectMessage(message, 'redaction_failed') };
+  const { fact } = clean;
   if (fact.app !== address.app || fact.runId !== address.runId || slotOf(fact) !== address.slot) {
     return { rejected: rejectMessage(message, 'wrong_address') };
   }
   const trace = parseTraceparent(message.traceparent);
-  return { fact: { fact, text, slot: address.slot, sequence: message.sequence, trace } };
+  const isRedacted = clean.text !== text;
+  return { fact: { ...clean, slot: address.slot, sequence: message.sequence, trace, isRedacted } };
+}
+
+/** The fact without what has to be out; undefined when it is none any more. */
+function redactFact(read: { fact: Fact; text: string }, rules: RedactionRules): typeof read | undefined {
+  try {
+    const text = redactJson(read.text, rules);
+    if (text === read.text) return read;
+    const parsed = factSchema.safeParse(JSON.parse(text));
+    return parsed.success ? { fact: parsed.data, text } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What is kept of a message that is set aside. */

@@ -4,6 +4,7 @@ import type { Fact } from '@pawl/contracts';
 import { slotOf } from '@pawl/contracts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { isDepthAtMost, readFactMessage, type FactMessage } from './fact-message.ts';
+import { noRules } from './redact.ts';
 import { recordOf, type TraceRecord } from './record.ts';
 import { contributionOf, rollUp } from './contribution.ts';
 import { mergeRollUps, statusOf, stopReasonOf } from './roll-up.ts';
@@ -18,7 +19,7 @@ function messageOf(fact: Fact, text = JSON.stringify(fact), sequence = 1): FactM
 }
 
 function recordFrom(message: FactMessage): TraceRecord {
-  const reading = readFactMessage(message);
+  const reading = readFactMessage(message, () => noRules);
   if (!('fact' in reading)) throw new Error(`rejected: ${reading.rejected.reason}`);
   return recordOf(reading.fact);
 }
@@ -187,6 +188,21 @@ describe('a record', () => {
     expect(recordFrom(messageOf({ ...started, input: 'pair \ud83d\ude00, "\\u0000" as text' })).marks).toEqual([]);
   });
 
+  test('T13: holds no secret, in its body and in its columns, and says that something was taken out', () => {
+    const started = facts[0] as Extract<Fact, { kind: 'started' }>;
+    const record = recordFrom(messageOf({ ...started, input: 'Use key sk-test-1234567890abcdef please' }));
+    expect(record.marks).toEqual(['redacted']);
+    expect(rollUp([record])?.start?.question).toBe('Use key [redacted] please');
+    expect(JSON.stringify(record)).not.toContain('1234567890abcdef');
+  });
+
+  test('T13: fail closed: a fact that is none without what has to be out is set aside', () => {
+    const rules = { ...noRules, fields: new Set(['kind']) };
+    expect(readFactMessage(messageOf(facts[0] as Fact), () => rules)).toMatchObject({
+      rejected: { reason: 'redaction_failed' },
+    });
+  });
+
   test('writes times in one form, so that their order is that of their text', () => {
     const record = recordFrom(messageOf({ ...(facts[0] as Fact), at: '2026-03-02T08:00:00Z' } as Fact));
     expect(record.at).toBe('2026-03-02T08:00:00.000Z');
@@ -214,7 +230,7 @@ describe('a message that can not be kept', () => {
     ['has a strange subject', { ...good, subject: 'pawl.run.x' }, 'unknown_subject'],
   ];
   test.each(cases)('because it %s', (_name, message, reason) => {
-    const reading = readFactMessage(message);
+    const reading = readFactMessage(message, () => noRules);
     expect(reading).toMatchObject({ rejected: { reason, size: message.data.byteLength } });
     expect(JSON.stringify(reading)).not.toContain('February');
   });
@@ -222,7 +238,10 @@ describe('a message that can not be kept', () => {
   test('is the only kind that is set aside: any bytes give an answer', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (data, slot) => {
-        const reading = readFactMessage({ subject: `pawl.run.0.demo.${runId}.${slot}`, sequence: 1, data });
+        const reading = readFactMessage(
+          { subject: `pawl.run.0.demo.${runId}.${slot}`, sequence: 1, data },
+          () => noRules,
+        );
         expect('rejected' in reading).toBe(true);
       }),
     );

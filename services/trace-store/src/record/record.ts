@@ -68,7 +68,7 @@ export function recordOf(parsed: ParsedFact): TraceRecord {
     at: utcMs(fact.at),
     traceId: trace?.traceId ?? (fact.kind === 'started' ? fact.traceId : null),
     spanId: spanIdOf(fact) ?? trace?.spanId ?? null,
-    marks: marksOf(text, fact),
+    marks: [...marksOf(text, fact), ...(parsed.isRedacted ? (['redacted'] as const) : [])],
     body: text,
   };
 }

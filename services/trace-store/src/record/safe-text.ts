@@ -3,7 +3,7 @@
  * where both are escapes; what is taken out of it into columns goes through here.
  */
 
-export type Mark = 'nul' | 'lone_surrogate';
+export type Mark = 'nul' | 'lone_surrogate' | 'redacted';
 
 /** The text with each NUL and each lone surrogate replaced by U+FFFD. */
 export function safeText(text: string): string {

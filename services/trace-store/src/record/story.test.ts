@@ -10,7 +10,14 @@ const facts = salesRunFacts({ runId: runIdAt(startedAt, 'story'), startedAt });
 const records = facts.map((fact, at) => recordFrom(fact, at + 1));
 
 function recordFrom(fact: Fact, sequence: number) {
-  return recordOf({ fact, text: JSON.stringify(fact), slot: slotOf(fact), sequence, trace: undefined });
+  return recordOf({
+    fact,
+    text: JSON.stringify(fact),
+    slot: slotOf(fact),
+    sequence,
+    trace: undefined,
+    isRedacted: false,
+  });
 }
 
 const without = (...slots: string[]) => records.filter(({ slot }) => !slots.includes(slot));

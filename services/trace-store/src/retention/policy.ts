@@ -1,9 +1,12 @@
 /**
- * What is kept how long: days by class, from the configuration, and the class of each app's runs, from Postgres.
+ * What apps want of their traces. How long they are kept: days by class, from the configuration, and the class of each
+ * app's runs, from Postgres. What is taken out of them: the app's rules of redaction. Where else they can be seen.
  * Read at the start and every minute; a change counts for runs born later than every replica has read it.
  */
 import type { Database } from '@pawl/db';
+import { noRules, type RedactionRules } from '../record/redact.ts';
 import { placeOf, type ClassChange, type Place } from './period.ts';
+import { parseRules } from './rules.ts';
 
 /** How often what apps want is read again. */
 export const policyRefreshMs = 60_000;
@@ -15,6 +18,10 @@ export type Policy = {
   /** Days that a class is kept, or undefined for ever. */
   keptDays(name: string): number | undefined;
   classes(): string[];
+  /** What has to be taken out of what an app's runs say. */
+  rulesOf(app: string): RedactionRules;
+  /** Address of a trace elsewhere, with `{traceId}`. */
+  traceUrlOf(app: string): string | undefined;
   /** Reads again what apps want. */
   refresh(): Promise<void>;
 };
@@ -26,15 +33,24 @@ export function createPolicy(options: {
 }): Policy {
   const { database, keptDays } = options;
   let changes: ClassChange[] = [];
+  let rules: ReadonlyMap<string, RedactionRules> = new Map();
+  let traceUrls: ReadonlyMap<string, string> = new Map();
   return {
     placeOf: (run) => placeOf(run, changes),
     keptDays: (name) => keptDays.get(name),
     classes: () => [...keptDays.keys()],
+    rulesOf: (app) => rules.get(app) ?? noRules,
+    traceUrlOf: (app) => traceUrls.get(app),
     async refresh() {
       const rows = await database.query<{ app: string; since: Date; class: string }>(
         'select app, since, class from traces.app_classes',
       );
       changes = rows.map((row) => ({ app: row.app, sinceMs: row.since.getTime(), class: row.class }));
+      const settings = await database.query<{ app: string; redaction: string; trace_url: string | null }>(
+        'select app, redaction, trace_url from traces.app_settings',
+      );
+      rules = new Map(settings.map(({ app, redaction }) => [app, parseRules(redaction)]));
+      traceUrls = new Map(settings.flatMap(({ app, trace_url }) => (trace_url === null ? [] : [[app, trace_url]])));
     },
   };
 }

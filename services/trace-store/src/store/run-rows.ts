@@ -54,6 +54,16 @@ export async function updateRuns(client: Queryable, table: RunTable, runs: reado
   );
 }
 
+/** Deletes the rows of runs that `lockRuns` made and nobody wants. */
+export async function removeRuns(client: Queryable, table: RunTable, keys: readonly RunKey[]): Promise<void> {
+  if (keys.length === 0) return;
+  await client.query(
+    `delete from ${table.name} where class = $3
+     and (app, run_id) in (select app, run_id from ${unnestColumns(keyColumns)})`,
+    [...columnArrays(keyColumns, keys), table.class],
+  );
+}
+
 /** A run's key as one text; its parts can't hold a slash. */
 export function runKeyOf({ app, runId }: RunKey): string {
   return `${app}/${runId}`;

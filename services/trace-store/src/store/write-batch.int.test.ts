@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { slotOf, type Fact } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { useTestServers } from '@pawl/testkit';
+import { noRules } from '../record/redact.ts';
 import { readFactMessage } from '../record/fact-message.ts';
 import { schema } from '../schema.ts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
@@ -30,7 +31,7 @@ afterAll(() => database.close());
 function messageOf(fact: Fact, sequence: number): ReadMessage {
   const subject = `pawl.run.0.${fact.app}.${fact.runId}.${slotOf(fact)}`;
   const message = { subject, sequence, data: new TextEncoder().encode(JSON.stringify(fact)) };
-  return { message, reading: readFactMessage(message) };
+  return { message, reading: readFactMessage(message, () => noRules) };
 }
 
 function salesRun(app: string, seed: string): ReadMessage[] {

@@ -18,7 +18,7 @@ import { tablesOf } from './partitions.ts';
 import { insertRecords, keyOf } from './record-rows.ts';
 import { insertRejected } from './rejected-rows.ts';
 import type { RunKey } from './run-columns.ts';
-import { lockRuns, runKeyOf, sortedKeys, updateRuns } from './run-rows.ts';
+import { lockRuns, removeRuns, runKeyOf, sortedKeys, updateRuns } from './run-rows.ts';
 import type { TraceTables } from './trace-tables.ts';
 
 /** A record with what it adds to its run. */
@@ -68,28 +68,25 @@ function byPlace(tables: TraceTables, entries: readonly Entry[]): { place: Place
   return [...places.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, place]) => place);
 }
 
-async function addEntries(client: Queryable, place: Place, entries: readonly Entry[]): Promise<TraceRecord[]> {
+async function addEntries(client: Queryable, place: Place, all: readonly Entry[]): Promise<TraceRecord[]> {
   const tables = { ...tablesOf(place), class: place.class };
-  const erased = await readErased(client, sortedKeys(entries.map(({ record }) => record)));
-  const wanted = entries.filter(({ record }) => !erased.has(runKeyOf(record)));
-  if (wanted.length === 0) return [];
   const runTable = { name: tables.runs, class: place.class };
-  const rollUps = await lockRuns(client, runTable, sortedKeys(wanted.map(({ record }) => record)));
-  const added = await insertRecords(
-    client,
-    tables,
-    wanted.map(({ record }) => record),
-  );
-  if (added.length === 0) return [];
-  const keys = new Set(added.map(keyOf));
-  await updateRuns(
+  const keys = sortedKeys(all.map(({ record }) => record));
+  const rollUps = await lockRuns(client, runTable, keys);
+  // Looked up under the lock: whoever erases a run marks it before he waits for its row.
+  const erased = await readErased(client, keys);
+  await removeRuns(
     client,
     runTable,
-    mergeInto(
-      rollUps,
-      wanted.filter(({ record }) => keys.has(keyOf(record))),
-    ),
+    keys.filter((key) => erased.has(runKeyOf(key))),
   );
+  const entries = all.filter(({ record }) => !erased.has(runKeyOf(record)));
+  const records = entries.map(({ record }) => record);
+  const added = records.length === 0 ? [] : await insertRecords(client, tables, records);
+  if (added.length === 0) return [];
+  const isAdded = new Set(added.map(keyOf));
+  const news = entries.filter(({ record }) => isAdded.has(keyOf(record)));
+  await updateRuns(client, runTable, mergeInto(rollUps, news));
   return added;
 }
 

@@ -1,0 +1,59 @@
+/**
+ * Erasing users: every run that acted on a user's behalf, out of Postgres and out of the run log.
+ *
+ * 1. A run is first marked as erased, so that nothing of it is stored again; then its subjects are purged from the log;
+ *    then its rows go. A killed job goes on where it was.
+ * 2. What is under legal hold stays and is counted. What still runs is erased once it has ended.
+ * 3. The proof names no one: the hash of the ids of the erased runs, and what was found of them afterwards.
+ */
+import { createHash } from 'node:crypto';
+import type { Bus } from '@pawl/bus';
+import { streams, subjects } from '@pawl/contracts';
+import {
+  countLeft,
+  finishErasure,
+  markErased,
+  noteProgress,
+  openErasures,
+  removeRun,
+  runsToErase,
+  type OpenErasure,
+} from '../store/erasures.ts';
+import type { TraceTables } from '../store/trace-tables.ts';
+
+export type EraseOptions = { tables: TraceTables; bus: Bus };
+
+/** Goes on with every erasure that is not finished. */
+export async function eraseUsers(options: EraseOptions): Promise<void> {
+  for (const erasure of await openErasures(options.tables.database)) await eraseUser(options, erasure);
+}
+
+async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): Promise<void> {
+  const { database } = tables;
+  for (;;) {
+    const runIds = await runsToErase(database, erasure);
+    if (runIds.length === 0) break;
+    for (const runId of runIds) {
+      const key = { app: erasure.app, runId };
+      await markErased(database, key, erasure.id);
+      await bus.jsm.streams.purge(streams.runs, { filter: subjects.factsOfRun(key.app, runId) });
+      await removeRun(database, key, erasure.id);
+    }
+  }
+  const left = await countLeft(database, erasure);
+  await noteProgress(database, erasure.id, left);
+  if (left.runsActive + left.runsHeld === 0) await finishErasure(database, erasure.id, await proveErased(bus, left));
+}
+
+type Erased = { app: string; erased: readonly string[]; rowsLeft: number };
+
+/** What an auditor can check again: which runs, as one hash, and that neither rows nor facts of them are left. */
+async function proveErased(bus: Bus, { app, erased, rowsLeft }: Erased): Promise<string> {
+  let factsLeft = 0;
+  for (const runId of erased) {
+    const { state } = await bus.jsm.streams.info(streams.runs, { subjects_filter: subjects.factsOfRun(app, runId) });
+    factsLeft += Object.keys(state.subjects ?? {}).length;
+  }
+  const runIdsSha256 = createHash('sha256').update(erased.toSorted().join('\n')).digest('hex');
+  return JSON.stringify({ runs: erased.length, runIdsSha256, rowsLeft, factsLeft });
+}

@@ -1,0 +1,55 @@
+/**
+ * Keeping and dropping by weeks. Tables of the weeks to come are made ahead; what has outlived its class goes by dropping
+ * its tables, never row by row. Safe to run in several replicas at once and to repeat.
+ */
+import { isExpired, suffixOf, weekOf, type Place } from './period.ts';
+import { listPlaces } from '../store/partitions.ts';
+import type { TraceTables } from '../store/trace-tables.ts';
+
+/** How many weeks are made ahead of the one that runs. */
+const weeksAhead = 2;
+const releasedRunsMax = 500;
+
+export type RetentionOutcome = { dropped: string[]; runsHeld: number; runsReleased: number };
+
+/** Makes the tables of the weeks to come and drops those of weeks that have expired. */
+export async function keepAndDrop(tables: TraceTables): Promise<RetentionOutcome> {
+  const { policy, partitions } = tables;
+  const thisWeek = weekOf(tables.nowMs());
+  const ahead = policy
+    .classes()
+    .flatMap((name) =>
+      Array.from({ length: weeksAhead + 1 }, (_, at): Place => ({ class: name, week: thisWeek + at })),
+    );
+  await partitions.ensure(ahead);
+  const outcome: RetentionOutcome = { dropped: [], runsHeld: 0, runsReleased: await dropReleased(tables) };
+  for (const place of await listPlaces(tables.database)) {
+    if (!isExpired(place.week, policy.keptDays(place.class), tables.nowMs())) continue;
+    outcome.runsHeld += await dropWeek(tables, place);
+    outcome.dropped.push(suffixOf(place));
+  }
+  if (outcome.dropped.length > 0) partitions.forget();
+  return outcome;
+}
+
+/** Rather gives up than makes others wait behind its lock; the next round tries again. */
+async function dropWeek(tables: TraceTables, place: Place): Promise<number> {
+  return await tables.database.transaction(async (client) => {
+    await client.query(`select set_config('lock_timeout', '2s', true)`);
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('pawl traces partitions', 0))`);
+    const [row] = await client.query<{ moved: string }>('select traces.drop_week($1, $2) as moved', [
+      place.class,
+      `w${place.week}`,
+    ]);
+    return Number(row?.moved ?? 0);
+  });
+}
+
+async function dropReleased(tables: TraceTables): Promise<number> {
+  return await tables.database.transaction(async (client) => {
+    const [row] = await client.query<{ dropped: string }>('select traces.drop_released($1) as dropped', [
+      releasedRunsMax,
+    ]);
+    return Number(row?.dropped ?? 0);
+  });
+}

@@ -1,0 +1,142 @@
+/**
+ * Metrics of what is stored. Each record counts once, in the replica that stored it, however often it is delivered.
+ * Names follow the OpenTelemetry conventions for GenAI; labels have few values, never names that apps choose.
+ */
+import { streams, thoughtSchema } from '@pawl/contracts';
+import type { Bus } from '@pawl/bus';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { consumerName } from './facts.ts';
+import type { TraceRecord } from './record/record.ts';
+
+/** Seconds: 0.01·2^n up to 81.92, as the conventions advise. */
+const buckets = Array.from({ length: 14 }, (_unused, power) => 0.01 * 2 ** power);
+const runBuckets = Array.from({ length: 16 }, (_unused, power) => 0.1 * 2 ** power);
+const countBuckets = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
+
+export type TraceMetrics = { onStored(records: readonly TraceRecord[]): void };
+
+export function createTraceMetrics(options: { registry: Registry; bus: Bus; nowMs?: () => number }): TraceMetrics {
+  const { registry, bus, nowMs = Date.now } = options;
+  const registers = [registry];
+  const stored = new Counter({
+    name: 'pawl_traces_records_total',
+    help: 'Records that were stored, by kind',
+    labelNames: ['kind'],
+    registers,
+  });
+  const delay = new Histogram({
+    name: 'pawl_traces_store_delay_seconds',
+    help: 'From the writing of a fact to its commit in Postgres',
+    buckets,
+    registers,
+  });
+  const onThought = inferenceMetrics(registers);
+  const onEnded = runMetrics(registers);
+  let latestAtMs = nowMs();
+  lagMetrics({ registers, bus, secondsBehind: () => Math.max(0, nowMs() - latestAtMs) / 1_000 });
+  return {
+    onStored(records) {
+      for (const record of records) {
+        stored.inc({ kind: record.kind });
+        const atMs = Date.parse(record.at);
+        delay.observe(Math.max(0, nowMs() - atMs) / 1_000);
+        latestAtMs = atMs;
+        if (record.kind === 'thought') onThought(record);
+        if (record.kind === 'ended') onEnded(record);
+      }
+    },
+  };
+}
+
+function inferenceMetrics(registers: Registry[]): (record: TraceRecord) => void {
+  const labelNames = ['purpose', 'outcome'] as const;
+  const duration = new Histogram({
+    name: 'gen_ai_client_inference_duration_seconds',
+    help: 'Duration of model calls',
+    labelNames,
+    buckets,
+    registers,
+  });
+  const firstChunk = new Histogram({
+    name: 'gen_ai_client_inference_time_to_first_chunk_seconds',
+    help: 'Time to the first piece of a reply',
+    labelNames: ['purpose'],
+    buckets,
+    registers,
+  });
+  const usage = (name: string, help: string) =>
+    new Counter({ name: `gen_ai_client_inference_usage_${name}_total`, help, labelNames: ['purpose'], registers });
+  const input = usage('input_tokens', 'Input tokens, cached ones included');
+  const output = usage('output_tokens', 'Output tokens, reasoning included');
+  const cacheRead = usage('cache_read_input_tokens', 'The part of the input that was read from a cache');
+  const cacheWrite = usage('cache_write_input_tokens', 'The part of the input that was written to a cache');
+  const reasoning = usage('reasoning_output_tokens', 'The part of the output that was reasoning');
+  return ({ body, durationMs }) => {
+    const thought = thoughtSchema.safeParse(JSON.parse(body)).data;
+    if (!thought) return;
+    const { purpose, outcome, firstTokenMs, usage: used } = thought;
+    duration.observe({ purpose, outcome }, durationMs / 1_000);
+    if (firstTokenMs !== undefined) firstChunk.observe({ purpose }, firstTokenMs / 1_000);
+    input.inc({ purpose }, used.inputTokens);
+    output.inc({ purpose }, used.outputTokens);
+    cacheRead.inc({ purpose }, used.cachedInputTokens);
+    cacheWrite.inc({ purpose }, used.cacheWriteTokens);
+    reasoning.inc({ purpose }, used.reasoningTokens);
+  };
+}
+
+type EndedBody = { stopReason: string; steps: number; toolCalls: number; durationMs: number };
+
+function runMetrics(registers: Registry[]): (record: TraceRecord) => void {
+  const duration = new Histogram({
+    name: 'gen_ai_invoke_agent_duration_seconds',
+    help: 'Duration of runs, waiting included',
+    buckets: runBuckets,
+    registers,
+  });
+  const steps = new Histogram({
+    name: 'gen_ai_invoke_agent_inference_calls',
+    help: 'Steps of a run',
+    buckets: countBuckets,
+    registers,
+  });
+  const toolCalls = new Histogram({
+    name: 'gen_ai_invoke_agent_tool_calls',
+    help: 'Tool calls of a run',
+    buckets: countBuckets,
+    registers,
+  });
+  const runs = new Counter({
+    name: 'pawl_runs_ended_total',
+    help: 'Runs that ended, by stop reason',
+    labelNames: ['stop_reason'],
+    registers,
+  });
+  return ({ body }) => {
+    const ended = JSON.parse(body) as EndedBody;
+    duration.observe(ended.durationMs / 1_000);
+    steps.observe(ended.steps);
+    toolCalls.observe(ended.toolCalls);
+    runs.inc({ stop_reason: ended.stopReason });
+  };
+}
+
+function lagMetrics(options: { registers: Registry[]; bus: Bus; secondsBehind(): number }): void {
+  const { registers, bus, secondsBehind } = options;
+  const seconds = new Gauge({
+    name: 'pawl_traces_lag_seconds',
+    help: 'Age of the latest stored fact while others wait; 0 when none does',
+    registers,
+  });
+  const facts: Gauge = new Gauge({
+    name: 'pawl_traces_lag_facts',
+    help: 'Facts in the run log that are not in Postgres yet; -1 when nobody can tell',
+    registers,
+    async collect() {
+      const info = await bus.jsm.consumers.info(streams.runs, consumerName).catch(() => undefined);
+      const behind = info ? info.num_pending + info.num_ack_pending : -1;
+      facts.set(behind);
+      seconds.set(behind === 0 ? 0 : secondsBehind());
+    },
+  });
+}
