@@ -25,6 +25,7 @@ export async function startReplica(servers: TestServers): Promise<Replica> {
     PAWL_PORT: '0',
     PAWL_HOST: '127.0.0.1',
     PAWL_LOG_LEVEL: 'silent',
+    PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1',
   });
   const { parts, url } = await createOrchestrator(config, createLog('orchestrator', 'silent'));
   await startParts(parts);

@@ -1,0 +1,88 @@
+/** Webhooks and sessions over HTTP on real NATS and Postgres. */
+import { createHmac } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunView } from '@pawl/contracts';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
+
+const servers = useTestServers();
+const secret = `whsec_${Buffer.from('a shared secret').toString('base64')}`;
+const received: { headers: Record<string, unknown>; body: string }[] = [];
+let hook: Server;
+let replica: Replica;
+let players: Players;
+
+beforeAll(async () => {
+  hook = createServer((incoming, answer) => {
+    let body = '';
+    incoming.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    incoming.on('end', () => {
+      received.push({ headers: incoming.headers, body });
+      answer.writeHead(received.length === 1 ? 500 : 204).end();
+    });
+  });
+  await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve));
+  const address = hook.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const asks = {
+    approvals: [{ tool: 'search' }],
+    webhooks: { waiting: { url: `http://127.0.0.1:${port}/told`, secret } },
+  };
+  players = await playServices(
+    servers,
+    {
+      think: ({ messages, m }) =>
+        messages.at(-1)?.content === 'gated' && m === 0
+          ? { calls: [{ id: '', tool: 'search', args: '{"q":1}' }] }
+          : { text: `answer ${messages.length}` },
+    },
+    asks,
+  );
+  replica = await startReplica(servers);
+});
+afterAll(async () => {
+  await replica.stop();
+  await players.stop();
+  hook.close();
+});
+
+describe('a webhook', () => {
+  it('is told when a run begins to wait, signed, and again when it did not take it', async () => {
+    const body = { agent: 'analyst', input: 'gated' };
+    const { body: run } = await request<RunView>(`${replica.url}/v1/runs?wait=20`, { body });
+    expect(run).toMatchObject({ status: 'waiting', stopReason: 'waiting_approval', phase: 'waiting' });
+    await eventually(() => received.length === 2);
+    const [first, second] = received;
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+    expect(JSON.parse(second?.body ?? '')).toMatchObject({
+      type: 'run.waiting',
+      data: { id: run.id, pending: [{ tool: 'search' }] },
+    });
+    const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = second?.headers ?? {};
+    const signed = createHmac('sha256', 'a shared secret')
+      .update(`${id}.${timestamp}.${second?.body}`)
+      .digest('base64');
+    expect(signature).toBe(`v1,${signed}`);
+  });
+});
+
+describe('a session', () => {
+  it('knows its earlier questions and answers, for the same user only', async () => {
+    const ask = (input: string, user: string) =>
+      request<RunView>(`${replica.url}/v1/runs?wait=20`, {
+        body: { agent: 'analyst', input, session: 's1', user: { id: user } },
+      });
+    const { body: first } = await ask('first?', 'ana');
+    await eventually(async () => {
+      const { body } = await request<{ items: RunView[] }>(`${replica.url}/v1/runs?status=ended`);
+      return body.items.some(({ id }) => id === first.id);
+    });
+    await ask('second?', 'ana');
+    await ask('mine?', 'bo');
+    const promptOf = (input: string) =>
+      players.thinks.find(({ messages }) => messages.at(-1)?.content === input)?.messages.map(({ content }) => content);
+    expect(promptOf('second?')?.slice(1)).toEqual(['first?', first.answer, 'second?']);
+    expect(promptOf('mine?')?.slice(1)).toEqual(['mine?']);
+  });
+});
