@@ -24,7 +24,7 @@ export type ToolServer = {
 
 /**
  * `GET /wait/:ms` answers `{waited: ms, query}` after that time. `POST /done` answers `{done: body}` at once, `POST /held`
- * and `GET /held` when they are released. `GET /big/:bytes` answers that much text.
+ * and `GET /held` when they are released. `POST /nothing` answers the same to everything. `GET /big/:bytes` answers that much text.
  */
 export async function startToolServer(): Promise<ToolServer> {
   const server = fastify({ forceCloseConnections: true });
@@ -32,7 +32,7 @@ export async function startToolServer(): Promise<ToolServer> {
   let gate = Promise.withResolvers<void>();
   const note = (request: FastifyRequest) => {
     const leave = new AbortController();
-    request.raw.socket.once('close', () => leave.abort());
+    request.raw.once('close', () => leave.abort());
     const query = request.query as Record<string, unknown>;
     const body = (request.body ?? {}) as Record<string, unknown>;
     calls.push({ path: request.url, query, body, headers: request.headers, signal: leave.signal });
@@ -44,6 +44,10 @@ export async function startToolServer(): Promise<ToolServer> {
     return { waited: Number(request.params.ms), query };
   });
   server.post('/done', async (request) => ({ done: note(request).body }));
+  server.post('/nothing', async (request) => {
+    note(request);
+    return { found: [] };
+  });
   server.route({
     method: ['GET', 'POST'],
     url: '/held',

@@ -6,7 +6,7 @@ import type { Bus, Definitions } from '@pawl/bus';
 import { fingerprint, RejectedError, type ForkRun, type RunView, type Started } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { foldRun } from '../partitions/read-run.ts';
-import { startOf, type RunState } from '../run/state.ts';
+import { startOf, type RunState, type Turn } from '../run/state.ts';
 import { stepOf } from '../run/totals.ts';
 import { viewOf } from '../run/view.ts';
 import type { RunStore } from './run-store.ts';
@@ -63,7 +63,10 @@ function forkOf(
   };
 }
 
-/** The facts of all turns before a step. Those of plans, reviews and summaries between them come along. */
+/**
+ * The facts of all turns before a step. Those of plans, reviews and summaries between them come along; closing calls and
+ * calls that failed do not. Throws `RejectedError` conflict when one of the steps still waits for a result.
+ */
 function seedOf(original: RunState, fromStep: number): NonNullable<Started['seed']> {
   const steps = stepOf(original, original.turns.length);
   if (fromStep > steps + 1) {
@@ -76,13 +79,20 @@ function seedOf(original: RunState, fromStep: number): NonNullable<Started['seed
     (turn) => turn.thought?.purpose === 'think' && stepOf(original, turn.m) >= fromStep,
   );
   const turns = (end === -1 ? original.turns : original.turns.slice(0, end)).filter(
-    ({ thought }) => thought?.purpose !== 'conclude',
+    ({ thought }) => thought?.outcome === 'reply' && thought.purpose !== 'conclude',
   );
+  if (turns.some(isUnderWay)) throw new RejectedError('conflict', 'fromStep: a step before it has no result yet');
   return turns.flatMap(({ thought, acted, observed }) => [
     ...(thought ? [thought] : []),
     ...(acted ? [acted] : []),
     ...Object.values(observed),
   ]);
+}
+
+/** Whether a turn has asked for something that is not answered. */
+function isUnderWay({ thought, acted, observed }: Turn): boolean {
+  const calls = acted?.calls ?? thought?.calls ?? [];
+  return calls.length > Object.keys(observed).length;
 }
 
 function withoutGaps<T extends object>(values: T): { [K in keyof T]: NonNullable<T[K]> } {
