@@ -21,6 +21,16 @@ const configSchema = z.object({
     .default('>')
     .transform((text) => text.split(',').map((pattern) => pattern.trim()))
     .pipe(z.array(z.string().regex(/^([A-Za-z0-9_{}*-]+\.)*([A-Za-z0-9_{}*-]+|>)$/)).min(1)),
+  /** Commands that MCP servers of apps may be started with as child processes, by comma; `*` is any. None without it. */
+  PAWL_MCP_COMMANDS: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((command) => command.trim())
+        .filter((command) => command !== ''),
+    ),
   /** Connections to one data source at the most. */
   PAWL_SQL_CONNECTIONS_MAX: integerVariable({ min: 1, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
@@ -29,11 +39,19 @@ const configSchema = z.object({
   PAWL_RESULT_BYTES_MAX: integerVariable({ min: 1_024, max: 64 * 1024 * 1024 }).default(8 * 1024 * 1024),
 });
 
-export type Config = z.infer<typeof configSchema> & { secretOf: SecretSource };
+export type Config = z.infer<typeof configSchema> & {
+  secretOf: SecretSource;
+  /** `PATH` of child processes. */
+  commandPath: string;
+};
 
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
-  return { ...readConfig(configSchema, environment), secretOf: secretsOf(environment) };
+  return {
+    ...readConfig(configSchema, environment),
+    secretOf: secretsOf(environment),
+    commandPath: environment['PATH'] ?? '',
+  };
 }
 
 /** Variables that belong to the service itself and are never a tool's secret. */

@@ -19,11 +19,16 @@ import type { Config } from './config.ts';
 import { createRunLog } from './effects/run-log.ts';
 import { createWriteGuard } from './guard-write.ts';
 import { createObjectCheck } from './http/check-object.ts';
+import { serveMcpTools } from './http/mcp-tools.ts';
 import { serveTryTool } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createHttpKind } from './kinds/http.ts';
 import { createTargets, type Targets } from './kinds/http/targets.ts';
+import type { Kind } from './kinds/kind.ts';
+import { createMcpKind } from './kinds/mcp.ts';
+import { createDefinitionGate } from './kinds/mcp/definition-gate.ts';
+import { createMcpServers, type McpServers } from './kinds/mcp/mcp-servers.ts';
 import { createNatsKind } from './kinds/nats.ts';
 import { rememberSecrets, type SecretSource } from './kinds/secrets.ts';
 import { createSkillKind } from './kinds/skill.ts';
@@ -56,7 +61,12 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   const { secrets, values: secretValues } = rememberSecrets(config.secretOf);
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
-  const kinds = createKinds({ config, bus, registry, results, secrets, targets, now });
+  const gate = createDefinitionGate(database);
+  const mcpServers = createMcpServersOf({ config, registry, secrets, targets });
+  const kinds = {
+    ...createKinds({ config, bus, registry, results, secrets, targets, now }),
+    mcp: createMcpKind({ servers: mcpServers, gate, validator }),
+  };
 
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
@@ -70,26 +80,21 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
     checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
   });
   const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
-  const validate = createObjectCheck({ kinds, validator, targets });
+  const validate = createObjectCheck({ kinds, validator, targets, commands: config.PAWL_MCP_COMMANDS });
   serveRegistry(server.http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
+  serveMcpTools(server.http, { registry, authorizer, servers: mcpServers, gate, check: validate });
   serveTryTool(server.http, { registry, authorizer, runCall, now });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
-  const connections: Part = {
-    name: 'connections',
+  const connections = createConnectionsPart({
     async start() {
       validator.warmUp();
       await loadSqlParser();
       await waitForMigrations(database, { ...schema, log: (line) => log.warn(line) });
     },
-    async stop() {
-      await Promise.all(Object.values(kinds).map((kind) => kind.close()));
-      keys.close();
-      registry.close();
-      await bus.close();
-      await database.close();
-    },
-  };
+    kinds: Object.values(kinds),
+    close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
+  });
   const actWork = createActWorkPart({
     bus,
     apps: keys,
@@ -104,6 +109,20 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   return { parts: [connections, createStopsPart(bus, stops), actWork, listening], url: () => listening.url() };
 }
 
+type Connections = { start(): Promise<void>; kinds: Kind[]; close: (() => void | Promise<void>)[] };
+
+/** What everything else stands on: there first, gone last, in this order. */
+function createConnectionsPart({ start, kinds, close }: Connections): Part {
+  return {
+    name: 'connections',
+    start,
+    async stop() {
+      await Promise.all(kinds.map((kind) => kind.close()));
+      for (const each of close) await each();
+    },
+  };
+}
+
 type KindParts = {
   config: Config;
   bus: Bus;
@@ -113,6 +132,22 @@ type KindParts = {
   targets: Targets;
   now: () => number;
 };
+
+function createMcpServersOf({
+  config,
+  registry,
+  secrets,
+  targets,
+}: Omit<KindParts, 'bus' | 'results' | 'now'>): McpServers {
+  return createMcpServers({
+    find: (app, name) => registry.find('McpServer', app, name),
+    secrets,
+    targets,
+    bytesMax: config.PAWL_RESULT_BYTES_MAX,
+    commands: config.PAWL_MCP_COMMANDS,
+    commandPath: config.commandPath,
+  });
+}
 
 /** One adapter for each kind of tool that can be executed. */
 function createKinds({ config, bus, registry, results, secrets, targets, now }: KindParts) {

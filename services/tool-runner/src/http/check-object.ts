@@ -1,21 +1,31 @@
 /** What a declared object must satisfy beyond its schema. Throws `RejectedError`; does no I/O. */
-import { RejectedError, toolKindOf, type RegistryObject, type Tool, type ToolKind } from '@pawl/contracts';
+import {
+  RejectedError,
+  toolKindOf,
+  type McpServer,
+  type RegistryObject,
+  type Tool,
+  type ToolKind,
+} from '@pawl/contracts';
 import type { ArgumentValidator } from '../arguments/argument-validator.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { secretNamesIn } from '../kinds/secrets.ts';
+import { commandProblem } from '../kinds/mcp/mcp-servers.ts';
 import type { Targets } from '../kinds/http/targets.ts';
 
 export type CheckOptions = {
   kinds: Partial<Record<ToolKind, Kind>>;
   validator: ArgumentValidator;
   targets: Targets;
+  /** Commands that MCP servers may be started with. */
+  commands: readonly string[];
 };
 
 export function createObjectCheck(options: CheckOptions): (object: RegistryObject) => void {
   return (object) => {
     if (object.kind === 'Tool') checkTool(object, options);
     if (object.kind === 'DataSource') checkDataSource(object.spec.postgres.url, options.targets);
-    if (object.kind === 'McpServer') throw new RejectedError('not_supported', 'MCP servers are not supported yet');
+    if (object.kind === 'McpServer') checkMcpServer(object, options);
   };
 }
 
@@ -32,6 +42,15 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
     throw new RejectedError('invalid_request', 'spec.parameters.type has to be object, since arguments come by name');
   }
   kind.check(tool);
+}
+
+function checkMcpServer({ spec }: McpServer, { targets, commands }: CheckOptions): void {
+  if ((spec.url === undefined) === (spec.command === undefined)) {
+    throw new RejectedError('invalid_request', 'spec needs either url or command');
+  }
+  const url = spec.url === undefined ? undefined : new URL(spec.url);
+  const problem = url ? targets.problemOf(url) : commandProblem(spec, commands);
+  if (problem !== undefined) throw new RejectedError('target_not_allowed', problem);
 }
 
 function checkDataSource(url: string, targets: Targets): void {

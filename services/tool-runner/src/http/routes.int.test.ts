@@ -74,8 +74,13 @@ describe('over HTTP', () => {
     expect(await call('PUT', '/v1/data-sources/x', source('postgres://u:p@169.254.169.254/x'))).toMatchObject({
       status: 403,
     });
-    const server = JSON.stringify({ apiVersion: 'pawl.dev/v1', kind: 'McpServer', metadata, spec: { command: 'sh' } });
-    expect(await call('PUT', '/v1/mcp-servers/x', server)).toMatchObject({ status: 422 });
+    const server = (spec: Record<string, unknown>) =>
+      JSON.stringify({ apiVersion: 'pawl.dev/v1', kind: 'McpServer', metadata, spec });
+    expect(await call('PUT', '/v1/mcp-servers/x', server({ command: 'sh' }))).toMatchObject({ status: 403 });
+    expect(await call('PUT', '/v1/mcp-servers/x', server({ url: 'http://[::ffff:7f00:1]:1' }))).toMatchObject({
+      status: 403,
+    });
+    expect(await call('PUT', '/v1/mcp-servers/x', server({}))).toMatchObject({ status: 400 });
   });
 
   test.each([
@@ -91,7 +96,7 @@ describe('over HTTP', () => {
   });
 
   test.each<[string, Record<string, unknown>, { status: number; code: string }]>([
-    ['a kind that is not built yet', { mcp: { server: 's', tool: 't' } }, { status: 422, code: 'not_supported' }],
+    ['a kind that is not built yet', { agent: { name: 'a' } }, { status: 422, code: 'not_supported' }],
     [
       'a business key',
       { http: { method: 'POST', url: 'https://example.com' }, businessKey: 'args.x' },

@@ -2,15 +2,14 @@
  * JSONata expressions over JSON texts; source: https://jsonata.org. They end after a bounded time, patterns in them run in
  * linear time (RE2), and a number that a double can't hold goes through digit for digit as long as nobody calculates with it.
  */
-import { randomUUID } from 'node:crypto';
 import jsonata from 'jsonata';
 import { RE2JS } from 're2js';
+import { createExactNumbers } from '../../arguments/exact-numbers.ts';
 
 const evaluateBudgetMs = 250;
 const depthMax = 200;
 const itemsMax = 200_000;
-/** A double holds any decimal number of this many digits. */
-const exactDigits = 15;
+const exact = createExactNumbers();
 
 /** What an expression can't do, in a sentence. */
 export class ExpressionError extends Error {
@@ -29,11 +28,9 @@ export function expressionProblem(source: string): string | undefined {
 
 /** The JSON text of an expression's value over an object, which is JSON text; undefined for no value. Throws `ExpressionError`. */
 export async function evaluateExpression(source: string, input: string): Promise<string | undefined> {
-  // What stands for a number in the meantime can't be guessed, so no data can pass for one.
-  const mark = `#${randomUUID()}:`;
   try {
-    const value: unknown = await compile(source).evaluate(parseMarked(input, mark));
-    return value === undefined ? undefined : printMarked(value, mark);
+    const value: unknown = await compile(source).evaluate(JSON.parse(exact.mark(input)));
+    return value === undefined ? undefined : exact.print(value);
   } catch (error) {
     throw new ExpressionError(sentenceOf(error));
   }
@@ -45,24 +42,6 @@ function compile(source: string): jsonata.Expression {
     stack: depthMax,
     sequence: itemsMax,
     RegexEngine: LinearRegExp as unknown as RegExpConstructor,
-  });
-}
-
-function parseMarked(text: string, mark: string): unknown {
-  return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {
-    if (typeof value !== 'number' || context?.source === undefined) return value;
-    const digits = context.source.replace(/e.*$/i, '').replaceAll(/\D/g, '').replace(/^0+/, '');
-    return digits.length > exactDigits ? `${mark}${context.source}` : value;
-  });
-}
-
-function printMarked(value: unknown, mark: string): string {
-  const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
-  const pattern = new RegExp(`^${mark}(-?[0-9.eE+-]+)$`);
-  return JSON.stringify(value, (_key, member: unknown) => {
-    if (typeof member !== 'string' || !member.includes(mark)) return member;
-    const digits = pattern.exec(member)?.[1];
-    return digits === undefined ? member.replaceAll(mark, '') : raw(digits);
   });
 }
 

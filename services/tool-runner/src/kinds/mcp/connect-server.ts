@@ -1,0 +1,143 @@
+/** One connection to one MCP server, by HTTP or to a child process, in whichever revision of the protocol it speaks. */
+import { pathToFileURL } from 'node:url';
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import type { McpServer } from '@pawl/contracts';
+import { z } from 'zod';
+import type { Targets } from '../http/targets.ts';
+import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
+import { listTools, type McpToolList } from './list-tools.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+export type McpConnection = {
+  client: Client;
+  /** What the server offers; read anew when it says that its list changed. */
+  tools(signal: AbortSignal): Promise<McpToolList>;
+  /** Runs a call whose request is closed when the signal is aborted. */
+  during<T>(signal: AbortSignal, body: () => Promise<T>): Promise<T>;
+  /** Whether the connection has ended by itself. */
+  isClosed(): boolean;
+  /** Whether the server keeps a session that it may lose. */
+  hasSession(): boolean;
+  /** The last words of a child process. */
+  stderr(): string;
+  close(): Promise<void>;
+};
+
+export type ConnectOptions = {
+  spec: McpServer['spec'];
+  /** Headers and environment with their secrets filled in. */
+  headers: Record<string, string>;
+  environment: Record<string, string>;
+  targets: Targets;
+  bytesMax: number;
+};
+
+const connectWithinMs = 20_000;
+const probeWithinMs = 5_000;
+/** A list that changes while it is read is read again, this often. */
+const rereadsMax = 3;
+
+/** Throws what the connection or the handshake throws. */
+export async function connectServer(options: ConnectOptions): Promise<McpConnection> {
+  if (options.spec.url !== undefined) return await connectWith(options, 'auto');
+  try {
+    return await connectWith(options, 'auto');
+  } catch {
+    // Some servers end at a question that they don't know; the handshake of old is what they know.
+    return await connectWith(options, 'legacy');
+  }
+}
+
+async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Promise<McpConnection> {
+  let changes = 0;
+  const client = new Client(
+    { name: 'pawl', version: '0.1.0' },
+    {
+      capabilities: options.spec.roots ? { roots: {} } : {},
+      versionNegotiation: { mode, probe: { timeoutMs: probeWithinMs } },
+      // What a server asks of its user is for the run to ask, so the question comes back as it is.
+      inputRequired: { autoFulfill: false },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void (changes += 1) } },
+    },
+  );
+  const { roots } = options.spec;
+  if (roots) client.setRequestHandler('roots/list', () => ({ roots: roots.map((path) => ({ uri: uriOf(path) })) }));
+  const { transport, fetch } = transportOf(options);
+  let isClosed = false;
+  Object.assign(client, { onclose: () => void (isClosed = true), onerror: () => {} });
+  takeAnyResult(client);
+  const close = async () => {
+    await client.close().catch(() => {});
+    await transport.close().catch(() => {});
+    await fetch?.close();
+  };
+  try {
+    await client.connect(transport, { timeout: connectWithinMs });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    client,
+    tools: createToolReader(client, { isOverHttp: options.spec.url !== undefined, changesSoFar: () => changes }),
+    during: (signal, body) => (fetch ? fetch.during(signal, body) : body()),
+    isClosed: () => isClosed,
+    hasSession: () => transport.sessionId !== undefined,
+    stderr: () => (transport instanceof StdioTransport ? transport.stderr : ''),
+    close,
+  };
+}
+
+/**
+ * Results of tools are read as they come: the library would refuse one with a kind of content that it doesn't know, and what
+ * the server did and said would be lost.
+ */
+function takeAnyResult(client: Client): void {
+  const lenient = client as unknown as { request(...given: unknown[]): Promise<unknown> };
+  const request = lenient.request.bind(client);
+  lenient.request = (asked, options, ...others) =>
+    (asked as { method: string }).method === 'tools/call' && others.length === 0
+      ? request(asked, z.looseObject({}), options)
+      : request(asked, options, ...others);
+}
+
+function transportOf(options: ConnectOptions): { transport: Transport; fetch?: GuardedFetch } {
+  const { spec, headers, environment, targets, bytesMax } = options;
+  if (spec.url === undefined) {
+    const { command = '', args = [] } = spec;
+    return { transport: new StdioTransport({ command, args, environment, bytesMax }) };
+  }
+  const fetch = createGuardedFetch({ targets, bytesMax });
+  const transport = new StreamableHTTPClientTransport(new URL(spec.url), {
+    fetch: fetch.fetch,
+    requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },
+  });
+  return { transport, fetch };
+}
+
+type Reading = { isOverHttp: boolean; changesSoFar: () => number };
+
+/** Keeps the list until it changes; who asks meanwhile waits for the same answer. */
+function createToolReader(client: Client, { isOverHttp, changesSoFar }: Reading): McpConnection['tools'] {
+  let known: { list: Promise<McpToolList>; changes: number } | undefined;
+  const read = async (signal: AbortSignal): Promise<McpToolList> => {
+    for (let rereads = 0; ; rereads += 1) {
+      const before = changesSoFar();
+      const list = await listTools(client, isOverHttp, signal);
+      if (changesSoFar() === before || rereads === rereadsMax) return list;
+    }
+  };
+  return async () => {
+    if (known?.changes !== changesSoFar()) {
+      // Not the signal of one of those who wait.
+      const list = read(AbortSignal.timeout(connectWithinMs));
+      known = { list, changes: changesSoFar() };
+      list.catch(() => void (known = undefined));
+    }
+    return await known.list;
+  };
+}
+
+function uriOf(root: string): string {
+  return root.includes('://') ? root : pathToFileURL(root).href;
+}
