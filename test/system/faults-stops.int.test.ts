@@ -156,7 +156,7 @@ describe('R15 endless repeat of one call, or a swing between two', () => {
 });
 
 describe('R11 a call without a result: every later model call fails', () => {
-  // `nextOf` in calls.ts answers what a stop leaves open; the stand-in refuses a conversation that breaks the order.
+  // `nextOf` in calls.ts answers what a stop leaves open (`stopped`), where those at work have not let go by themselves; the stand-in refuses a conversation that breaks the order.
   it.each([
     ['cancel', 'model'],
     ['cancel', 'calls'],

@@ -1,5 +1,5 @@
 /** A real HTTP server with tools for tests: it counts what it is asked and answers when it is told to. */
-import { fastify, type FastifyRequest } from 'fastify';
+import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
 
 export type ToolCallSeen = {
   path: string;
@@ -30,35 +30,35 @@ export async function startToolServer(): Promise<ToolServer> {
   const server = fastify({ forceCloseConnections: true });
   const calls: ToolServer['calls'] = [];
   let gate = Promise.withResolvers<void>();
-  const note = (request: FastifyRequest) => {
+  const note = (request: FastifyRequest, reply: FastifyReply) => {
     const leave = new AbortController();
-    request.raw.once('close', () => leave.abort());
+    reply.raw.once('close', () => !reply.raw.writableFinished && leave.abort());
     const query = request.query as Record<string, unknown>;
     const body = (request.body ?? {}) as Record<string, unknown>;
     calls.push({ path: request.url, query, body, headers: request.headers, signal: leave.signal });
     return { query, body };
   };
-  server.get<{ Params: { ms: string } }>('/wait/:ms', async (request) => {
-    const { query } = note(request);
+  server.get<{ Params: { ms: string } }>('/wait/:ms', async (request, reply) => {
+    const { query } = note(request, reply);
     await new Promise((resolve) => setTimeout(resolve, Number(request.params.ms)));
     return { waited: Number(request.params.ms), query };
   });
-  server.post('/done', async (request) => ({ done: note(request).body }));
-  server.post('/nothing', async (request) => {
-    note(request);
+  server.post('/done', async (request, reply) => ({ done: note(request, reply).body }));
+  server.post('/nothing', async (request, reply) => {
+    note(request, reply);
     return { found: [] };
   });
   server.route({
     method: ['GET', 'POST'],
     url: '/held',
-    async handler(request) {
-      const { query, body } = note(request);
+    async handler(request, reply) {
+      const { query, body } = note(request, reply);
       await gate.promise;
       return { done: { ...query, ...body } };
     },
   });
-  server.get<{ Params: { bytes: string } }>('/big/:bytes', async (request) => {
-    const { query } = note(request);
+  server.get<{ Params: { bytes: string } }>('/big/:bytes', async (request, reply) => {
+    const { query } = note(request, reply);
     return {
       query,
       text: `${JSON.stringify(query)} `.repeat(Number(request.params.bytes)).slice(0, Number(request.params.bytes)),
