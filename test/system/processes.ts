@@ -24,64 +24,27 @@ export type Processes = {
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export async function startProcesses(options: {
+type ProcessesOptions = {
   servers: TestServers;
   models: Record<string, SimModel>;
   environment?: Record<string, string>;
-}): Promise<Processes> {
-  const logs = await mkdtemp(join(tmpdir(), 'pawl-logs-'));
-  const ports = new Map<ServiceName, number>();
-  for (const name of serviceNames) ports.set(name, await freePort(0));
-  const children = new Map<ServiceName, Child>();
-  let hasFailed = false;
-  const environment = (name: ServiceName) => ({
-    PATH: process.env['PATH'] ?? '',
-    PAWL_NATS_URL: options.servers.natsUrl,
-    PAWL_DATABASE_URL: options.servers.databaseUrl,
-    PAWL_PORT: String(ports.get(name)),
-    PAWL_HOST: '127.0.0.1',
-    PAWL_ADMIN_KEY: adminKey,
-    PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
-    PAWL_LOG_LEVEL: 'warn',
-    ...options.environment,
-  });
-  const spawn = (name: ServiceName, script: string) =>
-    startChild({
-      command: process.execPath,
-      args: [join(root, 'services', name, 'src', script)],
-      logFile: join(logs, `${name}.log`),
-      cwd: root,
-      env: environment(name),
-    });
-  const urlOf = (name: ServiceName) => `http://127.0.0.1:${ports.get(name)}`;
-  const start = async (name: ServiceName) => {
-    const child = spawn(name, 'main.ts');
-    children.set(name, child);
-    hasFailed = true;
-    const isReady = () => fetch(`${urlOf(name)}/healthz/ready`).then((response) => response.ok);
-    const ready = eventually(isReady, { withinMs: 60_000, what: `${name} gets ready, see ${logs}` });
-    const exit = await Promise.race([ready, child.exited]);
-    if (exit !== true) throw new Error(`${name} ended while starting, see ${logs}`);
-    hasFailed = false;
-  };
+};
 
-  for (const name of serviceNames) {
-    const { code } = await spawn(name, 'migrate.ts').exited;
-    if (code !== 0) throw new Error(`the migration of ${name} failed, see ${logs}`);
-  }
+/** Brings up everything and gives app `demo` a key and the routes `smart` and `fast` to the first model. */
+export async function startProcesses(options: ProcessesOptions): Promise<Processes> {
+  const logs = await mkdtemp(join(tmpdir(), 'pawl-logs-'));
+  const launch = await createLauncher(options, logs);
+  const children = new Map<ServiceName, Child>();
+  const start = async (name: ServiceName) => void children.set(name, await launch.start(name));
+  for (const name of serviceNames) await launch.migrate(name);
   await Promise.all(serviceNames.map(start));
+
   const sim = createSim({ models: options.models });
   const { url: simUrl } = await sim.start();
-  const urls = {
-    orchestrator: urlOf('orchestrator'),
-    toolRunner: urlOf('tool-runner'),
-    llmGateway: urlOf('llm-gateway'),
-    traceStore: urlOf('trace-store'),
-  };
+  const { urls } = launch;
   const api = createApi({ urls, key: await createKey(urls.llmGateway) });
   const model = Object.keys(options.models)[0] ?? 'none';
   for (const route of ['smart', 'fast']) await api.putRoute(route, { model, baseUrl: `${simUrl}/v1` });
-
   return {
     sim,
     urls,
@@ -95,7 +58,52 @@ export async function startProcesses(options: {
     async stop() {
       await Promise.all([...children.values()].map((child) => child.stop()));
       await sim.stop();
-      if (!hasFailed) await rm(logs, { recursive: true, force: true });
+      await rm(logs, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts programs of services, each always on the same port; their logs stay where a failure names them. */
+async function createLauncher(options: ProcessesOptions, logs: string) {
+  const ports = new Map<ServiceName, number>();
+  for (const name of serviceNames) ports.set(name, await freePort(0));
+  const urlOf = (name: ServiceName) => `http://127.0.0.1:${ports.get(name)}`;
+  const spawn = (name: ServiceName, script: string) =>
+    startChild({
+      command: process.execPath,
+      args: [join(root, 'services', name, 'src', script)],
+      logFile: join(logs, `${name}.log`),
+      cwd: root,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        PAWL_NATS_URL: options.servers.natsUrl,
+        PAWL_DATABASE_URL: options.servers.databaseUrl,
+        PAWL_PORT: String(ports.get(name)),
+        PAWL_HOST: '127.0.0.1',
+        PAWL_ADMIN_KEY: adminKey,
+        PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
+        PAWL_LOG_LEVEL: 'warn',
+        ...options.environment,
+      },
+    });
+  return {
+    urls: {
+      orchestrator: urlOf('orchestrator'),
+      toolRunner: urlOf('tool-runner'),
+      llmGateway: urlOf('llm-gateway'),
+      traceStore: urlOf('trace-store'),
+    },
+    async migrate(name: ServiceName) {
+      const { code } = await spawn(name, 'migrate.ts').exited;
+      if (code !== 0) throw new Error(`the migration of ${name} failed, see ${logs}`);
+    },
+    async start(name: ServiceName): Promise<Child> {
+      const child = spawn(name, 'main.ts');
+      const isReady = () => fetch(`${urlOf(name)}/healthz/ready`).then((response) => response.ok);
+      const ready = eventually(isReady, { withinMs: 60_000, what: `${name} gets ready, see ${logs}` });
+      const outcome = await Promise.race([ready, child.exited]);
+      if (outcome !== true) throw new Error(`${name} ended while starting, see ${logs}`);
+      return child;
     },
   };
 }

@@ -42,23 +42,26 @@ async function readEvents(url: string, options: { behind?: number; max?: number 
     signal: hangUp.signal,
   });
   const events: ServerEvent[] = [];
-  let text = '';
   try {
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString();
-      for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
-        const block = text.slice(0, end);
-        text = text.slice(end + 2);
-        const id = /^id: (\d+)$/m.exec(block)?.[1];
-        const event = /^event: (\w+)$/m.exec(block)?.[1];
-        if (id && event) events.push({ id: Number(id), event });
-        if (events.length === options.max) hangUp.abort();
-      }
+    for await (const block of blocksOf(response)) {
+      const id = /^id: (\d+)$/m.exec(block)?.[1];
+      const event = /^event: (\w+)$/m.exec(block)?.[1];
+      if (id && event) events.push({ id: Number(id), event });
+      if (events.length === options.max) hangUp.abort();
     }
   } catch (error) {
     if (!hangUp.signal.aborted) throw error;
   }
   return events.slice(0, options.max);
+}
+
+async function* blocksOf(response: Response): AsyncGenerator<string> {
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    const blocks = `${text}${Buffer.from(chunk).toString()}`.split('\n\n');
+    text = blocks.pop() ?? '';
+    yield* blocks;
+  }
 }
 
 describe('the event stream', () => {

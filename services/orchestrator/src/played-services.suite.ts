@@ -160,7 +160,8 @@ function observedOf(work: ActWork, played: Partial<Observation>) {
   };
 }
 
-/** A request as an app. */
+/** A request as an app, and its answer, which the caller says the shape of. */
+// oxlint-disable-next-line no-unnecessary-type-parameters -- the shape of an answer over the wire is a claim, checked by the test
 export async function request<T = Record<string, unknown>>(
   url: string,
   options: { method?: string; key?: string; body?: unknown; headers?: Record<string, string> } = {},

@@ -74,7 +74,7 @@ describe('a run', () => {
   it('is started once per Idempotency-Key, and not for another body', async () => {
     const key = { 'idempotency-key': 'order 66' };
     const [first, second] = await Promise.all([start('hello', {}, key), start('hello', {}, key)]);
-    expect([first.status, second.status].toSorted()).toEqual([200, 201]);
+    expect(new Set([first.status, second.status])).toEqual(new Set([200, 201]));
     expect(first.body.id).toBe(second.body.id);
     const other = await start('goodbye', {}, key);
     expect(other.status).toBe(422);
@@ -122,31 +122,28 @@ describe('a run that was accepted', () => {
 });
 
 describe('bad input', () => {
+  const valid = { agent: 'analyst', input: 'x' };
   it.each([
-    ['an unknown agent', { agent: 'nobody', input: 'x' }, 404, 'unknown_agent'],
-    ['an unknown field', { agent: 'analyst', input: 'x', colour: 'red' }, 400, 'invalid_request'],
-    ['no input', { agent: 'analyst' }, 400, 'invalid_request'],
-    ['an empty input', { agent: 'analyst', input: '' }, 400, 'invalid_request'],
-    ['a negative limit', { agent: 'analyst', input: 'x', limits: { steps: -1 } }, 400, 'invalid_request'],
-    ['a fraction as a limit', { agent: 'analyst', input: 'x', limits: { steps: 1.5 } }, 400, 'invalid_request'],
-    [
-      'a negative spend',
-      { agent: 'analyst', input: 'x', limits: { spend: { amount: '-1', currency: 'USD' } } },
-      400,
-      'invalid_request',
-    ],
-    ['broken JSON', '{"agent":', 400, 'invalid_json'],
-    ['an array', '[]', 400, 'invalid_request'],
-    ['a body of 5 MiB', { agent: 'analyst', input: 'x'.repeat(5 * 1_048_576) }, 413, 'body_too_large'],
-  ])('gets a problem with a code and a sentence: %s', async (_name, body, status, code) => {
+    { name: 'an unknown agent', body: { ...valid, agent: 'nobody' }, status: 404, code: 'unknown_agent' },
+    { name: 'an unknown field', body: { ...valid, colour: 'red' }, status: 400, code: 'invalid_request' },
+    { name: 'no input', body: { agent: 'analyst' }, status: 400, code: 'invalid_request' },
+    { name: 'an empty input', body: { ...valid, input: '' }, status: 400, code: 'invalid_request' },
+    { name: 'a negative limit', body: { ...valid, limits: { steps: -1 } }, status: 400, code: 'invalid_request' },
+    { name: 'a fraction as a limit', body: { ...valid, limits: { steps: 1.5 } }, status: 400, code: 'invalid_request' },
+    {
+      name: 'a negative spend',
+      body: { ...valid, limits: { spend: { amount: '-1', currency: 'USD' } } },
+      status: 400,
+      code: 'invalid_request',
+    },
+    { name: 'broken JSON', body: '{"agent":', status: 400, code: 'invalid_json' },
+    { name: 'an array', body: '[]', status: 400, code: 'invalid_request' },
+    { name: '5 MiB', body: { ...valid, input: 'x'.repeat(5 * 1_048_576) }, status: 413, code: 'body_too_large' },
+  ])('gets a problem with a code and a sentence: $name', async ({ body, status, code }) => {
     const answer = await request(runs(), { body });
-    expect(answer.body).toMatchObject({
-      status,
-      code,
-      title: expect.any(String),
-      detail: expect.stringMatching(/.{5}/),
-    });
     expect(answer.status).toBe(status);
+    const sentences = { title: expect.any(String), detail: expect.stringMatching(/.{5}/) };
+    expect(answer.body).toMatchObject({ status, code, ...sentences });
     expect(answer.headers.get('content-type')).toContain('application/problem+json');
   });
 

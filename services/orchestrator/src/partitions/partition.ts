@@ -29,36 +29,20 @@ const retryAfterMs = 1_000;
 
 /** Starts to fold a partition. Runs that had ended are forgotten as soon as their end is read. */
 export function openPartition(options: PartitionOptions): Partition {
-  const { bus, onError } = options;
   const runs = new Map<string, LiveRun>();
-  let isCaughtUp = false;
-  let isClosed = false;
+  const is = { caughtUp: false, closed: false };
   let following: Following | undefined;
 
-  /** Tries until it succeeds or the partition is closed. */
-  const persist = async (body: () => Promise<void>, about: object): Promise<void> => {
-    while (!isClosed) {
-      try {
-        await body();
-        return;
-      } catch (error) {
-        onError(error, about);
-        await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
-      }
-    }
-  };
-  const define = (run: LiveRun, started: Started) =>
-    persist(
-      async () => {
-        run.define(await options.definitions.get(started.definition));
-        if (isCaughtUp) run.drive();
-      },
-      { runId: started.runId, definition: started.definition },
-    );
+  const persist = (body: () => Promise<void>, about: object) =>
+    untilDone(body, { isClosed: () => is.closed, onError: (error) => options.onError(error, about) });
   const begin = (started: Started) => {
     const run = createLiveRun({ ...options, started });
     runs.set(started.runId, run);
-    void define(run, started);
+    const define = async () => {
+      run.define(await options.definitions.get(started.definition));
+      if (is.caughtUp) run.drive();
+    };
+    void persist(define, { runId: started.runId, definition: started.definition });
   };
   const onFact = ({ fact }: ReceivedFact) => {
     const known = runs.get(fact.runId);
@@ -68,37 +52,50 @@ export function openPartition(options: PartitionOptions): Partition {
     }
     known.apply(fact);
     if (fact.kind === 'ended') runs.delete(fact.runId);
-    if (!isCaughtUp) return;
+    if (!is.caughtUp) return;
     options.onChange(known.state());
     known.drive();
   };
-  const onCaughtUp = () => {
-    isCaughtUp = true;
-    for (const run of runs.values()) run.drive();
+  const follow = async () => {
+    following = await followFacts(options.bus, {
+      filter: subjects.factsOfPartition(options.partition),
+      onFact,
+      onCaughtUp() {
+        is.caughtUp = true;
+        for (const run of runs.values()) run.drive();
+      },
+      onRewound: options.onRewound,
+      onUnreadable: (unreadable) => options.onError(new TypeError('a message in the log is no fact'), unreadable),
+    });
   };
-  const opening = persist(
-    async () => {
-      following = await followFacts(bus, {
-        filter: subjects.factsOfPartition(options.partition),
-        onFact,
-        onCaughtUp,
-        onRewound: options.onRewound,
-        onUnreadable: (unreadable) => onError(new TypeError('a message in the log is no fact'), unreadable),
-      });
-    },
-    { partition: options.partition },
-  );
+  const opening = persist(follow, { partition: options.partition });
 
   return {
     find: (runId) => runs.get(runId)?.state(),
-    isCaughtUp: () => isCaughtUp,
+    isCaughtUp: () => is.caughtUp,
     tick() {
-      if (isCaughtUp) for (const run of runs.values()) run.tick();
+      if (is.caughtUp) for (const run of runs.values()) run.tick();
     },
     async close() {
-      isClosed = true;
+      is.closed = true;
       await opening;
       await following?.stop();
     },
   };
+}
+
+/** Tries until it succeeds or nobody wants it any more. */
+async function untilDone(
+  body: () => Promise<void>,
+  until: { isClosed(): boolean; onError(error: unknown): void },
+): Promise<void> {
+  while (!until.isClosed()) {
+    try {
+      await body();
+      return;
+    } catch (error) {
+      until.onError(error);
+      await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+    }
+  }
 }

@@ -44,7 +44,7 @@ describe('the same action again', () => {
   });
 
   it('puts the intervention right before the thought that has to change', () => {
-    const messages = messagesOf(steps([a, a]), definition, { m: 2, purpose: 'think' });
+    const messages = messagesOf(steps([a, a]), definition, { call: { m: 2, purpose: 'think' } });
     expect(messages.at(-1)).toEqual({ role: 'user', content: english.intervention });
   });
 
@@ -137,7 +137,7 @@ describe('a tool that keeps failing', () => {
         observed(m, 0, { status: 'error', data: null, errorCode: 'tool_failed', message: 'It failed.' }),
       ];
     });
-    const suggestions = messagesOf(stateOf(started(), ...facts), withOther, { m: 3, purpose: 'think' })
+    const suggestions = messagesOf(stateOf(started(), ...facts), withOther, { call: { m: 3, purpose: 'think' } })
       .filter(({ role }) => role === 'tool')
       .map(({ content }) => (JSON.parse(content ?? '') as { suggestion: string | null }).suggestion);
     expect(suggestions[1]).toBeNull();

@@ -1,6 +1,6 @@
 /** Approvals, questions to the user, signals, taint: what people have a say in. */
 import { describe, expect, it } from 'vitest';
-import { fingerprintJson, type Acted, type Definition, type Fact } from '@pawl/contracts';
+import { fingerprintJson, type Definition, type Fact } from '@pawl/contracts';
 import type { Action } from './action.ts';
 import { decide } from './decide.ts';
 import { deadlineMs } from './limits.ts';
@@ -61,6 +61,11 @@ describe('a call that needs approval', () => {
     });
   });
 
+  it('shows large numbers digit for digit', () => {
+    const large = asking(call('refund', '{"amount": 2512292042121000001, "rate": 1.50}'));
+    expect(JSON.stringify(viewOf(large).pending[0]?.args)).toBe('{"amount":2512292042121000001,"rate":1.50}');
+  });
+
   it('is not asked for when the condition does not hold', () => {
     expect(actsOf(at(asking(call('refund', { amount: 100 })), 0))).toHaveLength(1);
   });
@@ -80,7 +85,7 @@ describe('a call that needs approval', () => {
       args: '{"amount":50}',
       argsHash: fingerprintJson('{"amount":50}'),
     });
-    const told = messagesOf(after(edited, [observed(0, 0)]), definition, { m: 1, purpose: 'think' });
+    const told = messagesOf(after(edited, [observed(0, 0)]), definition, { call: { m: 1, purpose: 'think' } });
     expect(told.find(({ role }) => role === 'tool')?.content).toContain('A person approved this with other arguments');
   });
 
@@ -127,8 +132,8 @@ describe('taint', () => {
   };
 
   it('asks a person about writes once the run has read what anybody may have written', () => {
-    expect((read('untrusted').turns[1]?.acted as Acted).calls[0]).toMatchObject({ admission: 'approval' });
-    expect((read('trusted').turns[1]?.acted as Acted).calls[0]).toMatchObject({ admission: 'run' });
+    expect(read('untrusted').turns[1]?.acted?.calls[0]).toMatchObject({ admission: 'approval' });
+    expect(read('trusted').turns[1]?.acted?.calls[0]).toMatchObject({ admission: 'run' });
   });
 
   it('comes from the run that asked for this one, too', () => {
@@ -153,7 +158,7 @@ describe('a question to the user', () => {
     const answered = settled(after(asked, [signalled('s1', '2026')]));
     expect(answered.turns[0]?.observed[0]?.observation).toMatchObject({ status: 'ok', data: '{"answer":"2026"}' });
     expect(at(answered, 0)[0]).toMatchObject({ type: 'think', m: 1 });
-    const told = messagesOf(answered, definition, { m: 1, purpose: 'think' });
+    const told = messagesOf(answered, definition, { call: { m: 1, purpose: 'think' } });
     expect(told.filter(({ content }) => content?.includes('2026'))).toHaveLength(1);
   });
 
@@ -170,10 +175,10 @@ describe('a question to the user', () => {
 describe('signals', () => {
   it('are seen by the next thought, in their order, and stay where they were seen', () => {
     const first = stateOf(started(), signalled('s1', 'first'), signalled('s2', 'second'));
-    const before = messagesOf(first, definition, { m: 0, purpose: 'think' });
+    const before = messagesOf(first, definition, { call: { m: 0, purpose: 'think' } });
     expect(before.slice(-2).map(({ content }) => content)).toEqual(['first', 'second']);
     const later = after(first, [thought(0, { signalsSeen: 2, calls: [call('search')] })]);
-    const grown = messagesOf(after(settled(later), [observed(0, 0)]), definition, { m: 1, purpose: 'think' });
+    const grown = messagesOf(after(settled(later), [observed(0, 0)]), definition, { call: { m: 1, purpose: 'think' } });
     expect(grown.slice(0, before.length)).toEqual(before);
   });
 

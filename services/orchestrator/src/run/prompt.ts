@@ -28,21 +28,18 @@ const planItemsMax = '7';
 const trimmedChars = 200;
 
 export type PromptOptions = {
+  call: ModelCall;
   /** Leaves only the beginning of results, for a closing call that has no room for more. */
   isTrimmed?: boolean;
 };
 
 /** The messages of a run's next model call. */
-export function messagesOf(
-  state: RunState,
-  definition: Definition,
-  call: ModelCall,
-  options: PromptOptions = {},
-): ChatMessage[] {
+export function messagesOf(state: RunState, definition: Definition, options: PromptOptions): ChatMessage[] {
+  const { call } = options;
   const summary = state.turns.findLastIndex(
     ({ thought }) => thought?.purpose === 'summarize' && thought.outcome === 'reply',
   );
-  const about = { state, definition, spec: definition.agent.object.spec, options };
+  const about = { state, definition, spec: definition.agent.object.spec, isTrimmed: options.isTrimmed === true };
   const messages = [...beginning(about), ...summaryOf(state, summary)];
   let seen = signalsSeenBy(state, summary);
   for (const turn of state.turns.slice(summary + 1)) {
@@ -61,7 +58,7 @@ export function offeredToolsOf(state: RunState, definition: Definition, m: numbe
   return describeTools(state, definition, m);
 }
 
-type About = { state: RunState; definition: Definition; spec: AgentSpec; options: PromptOptions };
+type About = { state: RunState; definition: Definition; spec: AgentSpec; isTrimmed: boolean };
 
 function describeTools(state: RunState, definition: Definition, m: number): OfferedTool[] {
   if (state.started.limits.toolCalls === 0) return [];
@@ -214,7 +211,7 @@ function resultOf(about: About, turn: Turn, i: number): string {
   const isEdited = approval?.decision === 'edit';
   const note = isEdited ? `A person approved this with other arguments: ${approval.args}` : undefined;
   const message = [note, observation.message].filter(Boolean).join(' ') || null;
-  const data = about.options.isTrimmed ? trim(observation.data) : observation.data;
+  const data = about.isTrimmed ? trim(observation.data) : observation.data;
   const isCut = data !== observation.data;
   return renderObservation(
     { ...observation, data, message, suggestion, truncated: observation.truncated || isCut },

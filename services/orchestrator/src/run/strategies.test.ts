@@ -49,7 +49,9 @@ describe('reflection', () => {
     const reviewed = tell(definition, [look(1), look(2), look(3), { text: 'On the right way.' }]);
     expect(nextOf(reviewed, definition)).toMatchObject({ purpose: 'think', m: 4 });
     expect(totalsOf(reviewed).steps).toBe(3);
-    expect(messagesOf(reviewed, definition, { m: 4, purpose: 'think' }).at(-1)?.content).toBe('On the right way.');
+    expect(messagesOf(reviewed, definition, { call: { m: 4, purpose: 'think' } }).at(-1)?.content).toBe(
+      'On the right way.',
+    );
   });
 
   it('is left out where thoughts are hidden', () => {
@@ -64,10 +66,10 @@ describe('compression', () => {
   it('replaces the detailed turns with a summary; facts stay', () => {
     const state = tell(definition, [look(1), look(2)]);
     expect(nextOf(state, definition)).toMatchObject({ purpose: 'summarize' });
-    const asked = messagesOf(state, definition, { m: 2, purpose: 'summarize' });
+    const asked = messagesOf(state, definition, { call: { m: 2, purpose: 'summarize' } });
     expect(asked.at(-1)?.content).toContain('250 tokens');
     const summed = tell(definition, [look(1), look(2), { text: 'Two looks, nothing odd.' }]);
-    const messages = messagesOf(summed, definition, { m: 3, purpose: 'think' });
+    const messages = messagesOf(summed, definition, { call: { m: 3, purpose: 'think' } });
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'user']);
     expect(messages.at(-1)?.content).toContain('Two looks, nothing odd.');
     expect(summed.turns[0]?.observed[0]).toBeDefined();
@@ -76,7 +78,7 @@ describe('compression', () => {
   it('keeps the prompt from growing with the run', () => {
     const rounds = Array.from({ length: 9 }, (_, n) => [look(2 * n), look(2 * n + 1), { text: 'Summary.' }]).flat();
     const long = tell(definition, rounds, started({ steps: 100, toolCalls: 100, tokens: 1_000_000 }));
-    expect(messagesOf(long, definition, { m: 27, purpose: 'think' })).toHaveLength(3);
+    expect(messagesOf(long, definition, { call: { m: 27, purpose: 'think' } })).toHaveLength(3);
   });
 });
 
@@ -95,7 +97,7 @@ describe('plan-execute', () => {
       { text: 'Look at sales', isDone: true },
       { text: 'Look at orders', isDone: false },
     ]);
-    expect(messagesOf(once, definition, { m: 2, purpose: 'think' }).at(-1)?.content).toBe(
+    expect(messagesOf(once, definition, { call: { m: 2, purpose: 'think' } }).at(-1)?.content).toBe(
       '1. [x] Look at sales\n2. [ ] Look at orders\n→ Look at orders',
     );
     const twice = tell(definition, [plan, look(1), look(2)]);
@@ -159,7 +161,7 @@ describe('the text protocol', () => {
 
   it('describes the tools in words, offers none, and gives results as messages', () => {
     const state = tell(definition, [{ text: 'Thought: hm.\nAction: {"tool": "search", "args": {"q": 1}}' }]);
-    const messages = messagesOf(state, definition, { m: 1, purpose: 'think' });
+    const messages = messagesOf(state, definition, { call: { m: 1, purpose: 'think' } });
     expect(messages[0]?.content).toContain('"name":"search"');
     expect(offeredToolsOf(state, definition, 1)).toEqual([]);
     expect(messages.at(-1)).toMatchObject({
@@ -200,7 +202,7 @@ describe('a structured answer', () => {
 
   it('is asked for again with what is wrong, twice, and then the run stops with the raw text', () => {
     const state = tell(definition, [{ text: '{"total": "3"}' }]);
-    expect(messagesOf(state, definition, { m: 1, purpose: 'think' }).at(-1)?.content).toContain(
+    expect(messagesOf(state, definition, { call: { m: 1, purpose: 'think' } }).at(-1)?.content).toContain(
       '/total must be integer',
     );
     expect(tell(definition, [{ text: 'no' }, { text: '{"total": 4}' }]).ended).toMatchObject({
@@ -336,14 +338,16 @@ describe('the conversation', () => {
       const before = tell(definition, story.slice(0, length));
       const later = tell(definition, story.slice(0, length + 1));
       const call1 = { m: length, purpose: 'think' as const };
-      const shared = messagesOf(before, definition, call1);
-      expect(messagesOf(later, definition, { ...call1, m: length + 1 }).slice(0, shared.length)).toEqual(shared);
+      const shared = messagesOf(before, definition, { call: call1 });
+      expect(messagesOf(later, definition, { call: { ...call1, m: length + 1 } }).slice(0, shared.length)).toEqual(
+        shared,
+      );
     }
   });
 
   it('begins with the session so far', () => {
     const first = started({}, { history: [{ input: 'Why?', answer: 'Because.' }] });
-    const messages = messagesOf(startOf(first), definitionWith(tools), { m: 0, purpose: 'think' });
+    const messages = messagesOf(startOf(first), definitionWith(tools), { call: { m: 0, purpose: 'think' } });
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
   });
 });

@@ -4,18 +4,18 @@
  */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import type { ChatMessage, Definition, Thought } from '@pawl/contracts';
-import { messagesOf, offeredToolsOf, type PromptOptions } from './prompt.ts';
+import { messagesOf, offeredToolsOf } from './prompt.ts';
 import type { RunState } from './state.ts';
 
 /** What a message costs beside its text. */
 const perMessage = 8;
 
 /** Tokens that the prompt of the next model call has. */
-export function promptTokensOf(state: RunState, definition: Definition, options: PromptOptions = {}): number {
+export function promptTokensOf(state: RunState, definition: Definition, options: { isTrimmed?: boolean } = {}): number {
   const call = { m: state.turns.length, purpose: 'think' as const };
   const told = options.isTrimmed ? undefined : lastTold(state);
   if (told) return told.tokens + countSince(state, told.m);
-  const messages = messagesOf(state, definition, call, options);
+  const messages = messagesOf(state, definition, { call, ...options });
   const tools = offeredToolsOf(state, definition, call.m);
   return tokensOfMessages(messages) + countTokens(JSON.stringify(tools));
 }

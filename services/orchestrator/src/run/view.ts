@@ -59,7 +59,7 @@ export function pendingOf(state: RunState): PendingCall[] {
     waitingCalls(state, turn).map((call) => ({
       callId: call.callId,
       tool: call.tool,
-      args: rawJson(call.args),
+      args: exactJson(call.args),
       argsHash: call.argsHash ?? '',
       expiresAt: call.expiresAt ?? null,
       why: call.why ?? '',
@@ -77,9 +77,11 @@ function callIdOf(parent: { m: number; i: number }): string {
   return `call_${parent.m}_${parent.i}`;
 }
 
-/** JSON text that is printed as it is, digit for digit. */
-function rawJson(text: string): unknown {
-  const json = JSON as typeof JSON & { rawJSON?(text: string): unknown };
-  const isObject = text.trimStart().startsWith('{');
-  return json.rawJSON && !isObject ? json.rawJSON(text) : JSON.parse(text);
+/** The value of JSON text, such that printing it as JSON gives every number digit for digit. */
+function exactJson(text: string): unknown {
+  const json = JSON as typeof JSON & { rawJSON(text: string): unknown };
+  return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
+    const isRounded = typeof value === 'number' && context?.source !== undefined && String(value) !== context.source;
+    return isRounded ? json.rawJSON(context.source ?? '') : value;
+  });
 }

@@ -34,7 +34,7 @@ export function thinkWorkOf(
     ...(started.user ? { user: started.user } : {}),
     lane: started.lane,
     route: spec.models[call.purpose] ?? spec.models.think,
-    messages: messagesOf(state, definition, call, { isTrimmed }),
+    messages: messagesOf(state, definition, { call, isTrimmed }),
     tools: call.purpose === 'think' ? offeredToolsOf(state, definition, call.m) : [],
     maxOutputTokens: Math.max(1, Math.min(room, outputMax(call.purpose, spec))),
     runSpendLimitNanoUsd: spendLimitFor(limitsOf(state), reserve).toString(),
