@@ -3,21 +3,25 @@
  * Read top to bottom, this is its architecture.
  */
 import { randomUUID } from 'node:crypto';
-import { connectBus, connectKeys, connectRegistry } from '@pawl/bus';
-import { connectDatabase, waitForMigrations } from '@pawl/db';
+import { connectBus, connectKeys, connectRegistry, type Bus, type Keys } from '@pawl/bus';
+import { connectDatabase, waitForMigrations, type Database } from '@pawl/db';
 import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
+import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
+import type { CallDeps } from './call/perform-call.ts';
 import type { Config } from './config.ts';
 import { serveBudgetState } from './http/budget-state.ts';
 import { serveKeys } from './http/keys.ts';
+import { serveLedger } from './http/ledger.ts';
 import { serveSpend } from './http/spend.ts';
 import { createObjectValidation } from './http/validate-object.ts';
-import { createKeyStore } from './keys/key-store.ts';
+import { createKeyStore, type KeyStore } from './keys/key-store.ts';
+import { createJournal } from './ledger/journal.ts';
 import { createAgentModel } from './openai/agent-model.ts';
-import { createCallsUnderWay } from './openai/calls-under-way.ts';
+import { createCallsUnderWay, type CallsUnderWay } from './openai/calls-under-way.ts';
 import { serveOpenAi } from './openai/serve-openai.ts';
 import { createEndpoints } from './providers/endpoints.ts';
 import { schema } from './schema.ts';
@@ -45,7 +49,9 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const health = createEndpointHealth(bus, replica);
-  const callDeps = { registry, budgets, store, endpoints, secrets: config.secrets, health, log };
+  const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
+  const callDeps = { registry, budgets, store, journal, endpoints, secrets: config.secrets, health, log };
+  const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const thinkWork = createThinkWork({
     ...callDeps,
     bus,
@@ -54,22 +60,8 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
     drainMs: config.PAWL_THINK_DRAIN_MS,
   });
 
-  const server = await createHttp({
-    name: 'Pawl LLM gateway',
-    log,
-    checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
-  });
-  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
-  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
-  serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
-  serveBudgetState(server.http, { registry, authorizer, store });
-  serveSpend(server.http, { authorizer, database });
-  serveKeys(server.http, { authorizer, keyStore });
   const calls = createCallsUnderWay();
-  const agents = createAgentModel(config.PAWL_ORCHESTRATOR_URL);
-  await serveOpenAi(server.http, { authorizer, registry, callDeps, calls, agents, log });
-  const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
-
+  const listening = await createApi(config, log, { ...callDeps, bus, keys, keyStore, database, calls });
   const connections: Part = {
     name: 'connections',
     start: async () => void (await keyStore.restore()),
@@ -83,5 +75,36 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
       await database.close();
     },
   };
-  return { parts: [connections, leaseKeeper, thinkWork, calls, listening], url: () => listening.url() };
+  return {
+    parts: [connections, journal, leaseKeeper, thresholds, thinkWork, calls, listening],
+    url: () => listening.url(),
+  };
+}
+
+type ApiDeps = CallDeps & {
+  bus: Bus;
+  keys: Keys;
+  keyStore: KeyStore;
+  database: Database;
+  calls: CallsUnderWay;
+};
+
+/** The HTTP side: what is declared, what was spent, keys, and the OpenAI-compatible API. */
+async function createApi(config: Config, log: Log, deps: ApiDeps): Promise<Part & { url(): string }> {
+  const { bus, keys, keyStore, database, registry, budgets, store, calls } = deps;
+  const server = await createHttp({
+    name: 'Pawl LLM gateway',
+    log,
+    checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
+  });
+  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
+  serveBudgetState(server.http, { registry, authorizer, store });
+  serveSpend(server.http, { authorizer, database });
+  serveLedger(server.http, { authorizer, database, budgets, store });
+  serveKeys(server.http, { authorizer, keyStore });
+  const agents = createAgentModel(config.PAWL_ORCHESTRATOR_URL);
+  await serveOpenAi(server.http, { authorizer, registry, callDeps: deps, calls, agents, log });
+  return server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 }

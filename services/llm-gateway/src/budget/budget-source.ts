@@ -4,7 +4,13 @@ import type { Budget } from '@pawl/contracts';
 import type { DatedBudget } from './levels.ts';
 import { isWithin, windowAt } from './window.ts';
 
-export type BudgetSource = { budgetsOf(app: string, atMs: number): DatedBudget[]; close(): void };
+export type BudgetSource = {
+  /** With the windows that hold now. */
+  budgetsOf(app: string, nowMs: number): DatedBudget[];
+  /** With the windows of another time. */
+  budgetsAt(app: string, atMs: number): DatedBudget[];
+  close(): void;
+};
 
 export function createBudgetSource(registry: Registry): BudgetSource {
   const known = new Map<string, DatedBudget[]>();
@@ -18,6 +24,7 @@ export function createBudgetSource(registry: Registry): BudgetSource {
       known.set(app, current);
       return current;
     },
+    budgetsAt: (app, atMs) => registry.list('Budget', app).map(({ object }) => dateBudget(object, atMs)),
     close: unsubscribe,
   };
 }

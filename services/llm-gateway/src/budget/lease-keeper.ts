@@ -1,6 +1,6 @@
 /**
  * Keeps the holds of this process alive and gives back what dead processes held. Every replica does it.
- * After a failure it only renews for a while, so that nobody's holds are swept because Postgres was away.
+ * After a failure, and at the start, it only renews for a while, so that nobody's holds are swept because Postgres was away.
  */
 import type { Log, Part } from '@pawl/service';
 import { leaseMs, type BudgetStore } from './store.ts';
@@ -34,6 +34,7 @@ export function createLeaseKeeper(store: BudgetStore, log: Log): Part {
   return {
     name: 'lease-keeper',
     async start() {
+      sweepNotBefore = performance.now() + leaseMs / 2;
       await tick();
       schedule();
     },

@@ -87,6 +87,53 @@ describe('a hold', () => {
   });
 });
 
+describe('what a dead process had under way', () => {
+  const lines = (runId: string) =>
+    database.query<Record<string, unknown>>('select * from gateway.ledger where run_id = $1', [runId]);
+  const lostLine = (work = thinkWork()) => ({
+    ...entryOf(work),
+    stop_kind: 'lost' as const,
+    is_final: false,
+    cost_nano_usd: '0',
+    held_nano_usd: '30',
+  });
+
+  it('leaves a line when its hold lapses, once', async () => {
+    const of = level('budget/lost', 100n);
+    const work = thinkWork();
+    await storeOf('dead').hold(work, { levels: [of], needs: [30n], line: lostLine(work) });
+    await lapse(work.runId);
+    await Promise.all([storeOf('a').sweepHolds(), storeOf('b').sweepHolds()]);
+    expect(await lines(work.runId)).toMatchObject([{ stop_kind: 'lost', held_nano_usd: '30', is_final: false }]);
+    expect(await storeOf('a').stateOf(of)).toEqual({ held: 0n, spent: 0n });
+  });
+
+  it('leaves a line when another takes its hold over, and none when it goes on itself', async () => {
+    const of = level('budget/heir', 100n);
+    const work = thinkWork();
+    const holding = { levels: [of], needs: [30n], line: lostLine(work) };
+    await storeOf('dead').hold(work, holding);
+    await storeOf('dead').hold(work, { ...holding, line: lostLine(work) });
+    expect(await lines(work.runId)).toEqual([]);
+    await storeOf('heir').hold(work, { ...holding, line: lostLine(work) });
+    await storeOf('heir').charge({ call: work, levels: [of], taken: [4n], entry: entryOf(work), thought: '{}' });
+    expect((await lines(work.runId)).map(({ stop_kind }) => stop_kind).toSorted()).toEqual(['complete', 'lost']);
+    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 0n, spent: 4n });
+  });
+
+  it('is left alone by an exclusive hold while it is alive', async () => {
+    const of = level('budget/exclusive', 100n);
+    const work = thinkWork();
+    await storeOf('first').hold(work, { levels: [of], needs: [30n] });
+    const exclusive = { levels: [of], needs: [40n], isExclusive: true };
+    expect(await storeOf('second').hold(work, exclusive)).toEqual({ outcome: 'in-use' });
+    expect((await storeOf('second').stateOf(of)).held).toBe(30n);
+    await lapse(work.runId);
+    expect(await storeOf('second').hold(work, exclusive)).toEqual({ outcome: 'held' });
+    expect((await storeOf('second').stateOf(of)).held).toBe(40n);
+  });
+});
+
 describe('a charge', () => {
   it('happens once, whoever repeats it, and gives the thought that was first', async () => {
     const of = level('budget/once', 100n);

@@ -8,7 +8,7 @@ import type { LedgerEntry } from '../ledger/entry.ts';
 import { storable } from '../ledger/storable.ts';
 
 /** How long a hold outlives the last sign of its process. */
-export const leaseMs = 60_000;
+export const leaseMs = 45_000;
 
 export type CallAddress = { runId: string; m: number };
 
@@ -21,9 +21,14 @@ export type HoldOutcome =
   /** `refusedBy` does not have enough; nothing was held. `lefts` are what was left, in the levels' order and units. */
   | { outcome: 'refused'; refusedBy: number; lefts: bigint[] };
 
+/** The part of a level that a charge needs. */
+export type ChargedLevel = { key: string; window: { fromMs: number } };
+
 export type Settlement = {
+  /** The process that made the hold; default this one. */
+  owner?: string;
   call: CallAddress;
-  levels: readonly Level[];
+  levels: readonly ChargedLevel[];
   /** What the call took from each level. */
   taken: readonly bigint[];
   /** Absent when no model was asked. */
@@ -65,7 +70,7 @@ const sweptMax = 500;
 export function createBudgetStore(database: Queryable, owner: string): BudgetStore {
   return {
     hold: (call, holding) => hold(database, owner, { call, ...holding }),
-    charge: (settlement) => charge(database, owner, settlement),
+    charge: (settlement) => charge(database, settlement.owner ?? owner, settlement),
     async storedReply(call) {
       const [row] = await database.query<{ thought: string }>(
         'select thought from gateway.replies where run_id = $1 and m = $2',
@@ -139,6 +144,6 @@ async function charge(
   return row?.stored ?? undefined;
 }
 
-function countersOf(levels: readonly Level[]): [keys: string[], windows: Date[]] {
+function countersOf(levels: readonly ChargedLevel[]): [keys: string[], windows: Date[]] {
   return [levels.map((level) => storable(level.key)), levels.map((level) => new Date(level.window.fromMs))];
 }

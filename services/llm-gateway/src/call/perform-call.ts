@@ -12,6 +12,7 @@ import type { Log } from '@pawl/service';
 import type { Level } from '../budget/levels.ts';
 import { takenOf } from '../budget/requirement.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
+import type { Journal } from '../ledger/journal.ts';
 import { costOf, type RequestBounds } from '../price/model-price.ts';
 import type { Stop } from '../providers/call-clock.ts';
 import { callEmbeddings } from '../providers/call-embeddings.ts';
@@ -25,9 +26,10 @@ import { attemptsMaxOf, nextStep } from './attempts.ts';
 import { freeBill, type Bill } from './bill.ts';
 import type { ModelRequest } from './model-request.ts';
 import { stopKindOf, type Denial } from './outcome.ts';
+import { settleCall } from './settle.ts';
 import { timeoutsOf } from './timeouts.ts';
 
-export type CallDeps = AdmissionDeps & { endpoints: Endpoints; log: Log };
+export type CallDeps = AdmissionDeps & { endpoints: Endpoints; journal: Pick<Journal, 'append'>; log: Log };
 
 export type CallContext = {
   traceId: string;
@@ -182,7 +184,8 @@ function tellHealth({ health }: CallDeps, { candidate }: Target, { end, firstTok
 /** Money of an attempt that is given up for another endpoint. */
 async function settleAttempt(deps: CallDeps, journey: Journey, attempted: Attempted): Promise<void> {
   const { taken, entry, levels } = await chargeOf(deps, journey, { ...attempted, isFinal: false });
-  await deps.store.charge({ call: journey.request.address, levels, taken, entry, thought: undefined });
+  const settlement = { call: journey.request.address, levels, taken, entry, thought: undefined };
+  await settleCall(deps, settlement, journey.context.signal);
 }
 
 async function finish(deps: CallDeps, journey: Journey, attempted: Attempted): Promise<Performed> {

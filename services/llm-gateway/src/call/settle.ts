@@ -1,18 +1,24 @@
 /**
- * Commits a reply with its money. While Postgres is away it waits, as long as this process may live, so that no paid reply is
- * lost.
+ * Commits a reply with its money. While Postgres is away the charge is kept in the journal instead, and where that fails, too,
+ * it waits as long as this process may live, so that no paid reply is lost.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
 import type { BudgetStore, Settlement } from '../budget/store.ts';
+import type { Journal } from '../ledger/journal.ts';
+
+export type SettleDeps = { store: BudgetStore; journal: Pick<Journal, 'append'>; log: Log };
 
 const pauseFirstMs = 100;
 const pauseMaxMs = 5_000;
 
-/** Gives what had been stored for the call before, if anything. Throws `UnavailableError` when this process stops first. */
+/**
+ * Gives what had been stored for the call before, if anything; a charge that went into the journal can't know. Throws
+ * `UnavailableError` when neither takes it until this process stops.
+ */
 export async function settleCall(
-  { store, log }: { store: BudgetStore; log: Log },
+  { store, journal, log }: SettleDeps,
   settlement: Settlement,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -20,9 +26,17 @@ export async function settleCall(
     try {
       return await store.charge(settlement);
     } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      const about = { runId: settlement.call.runId, m: settlement.call.m };
+      try {
+        await journal.append(settlement);
+        log.warn({ err: error, ...about }, 'Postgres is away: a charge is kept in the journal');
+        return undefined;
+      } catch (journalError) {
+        log.error({ err: journalError, ...about }, 'a charge waits for Postgres or NATS');
+      }
       const isStopping = signal.aborted && (signal.reason as { kind?: unknown }).kind === 'shutdown';
-      if (!(error instanceof UnavailableError) || isStopping) throw error;
-      log.error({ err: error, runId: settlement.call.runId, m: settlement.call.m }, 'a charge waits for Postgres');
+      if (isStopping) throw error;
       await pause(pauseMs);
     }
   }

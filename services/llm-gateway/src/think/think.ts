@@ -57,7 +57,7 @@ async function settleCalled(
   const { work, onText } = request;
   const { levels, taken, entry, result } = called;
   if (entry.stop_kind === 'abandoned') {
-    await deps.store.charge({ call: work, levels, taken, entry, thought: undefined });
+    await settleCall(deps, { call: work, levels, taken, entry, thought: undefined }, request.signal);
     throw new UnavailableError('the gateway stops; the model is asked again elsewhere');
   }
   // Where thoughts are hidden, words are told once it is known that there are no calls beside them.

@@ -1,0 +1,94 @@
+/** Calls that are repeated, and clients that leave. */
+import { randomBytes } from 'node:crypto';
+import type OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, useTestServers } from '@pawl/testkit';
+import type { ModelBench } from '../testing/model-bench.ts';
+import { answerWith, chunk, failWith, openStream, sendEvent } from '../testing/model-server.ts';
+import { ask, openOpenAiBench, usage, type OpenAiBench } from '../testing/openai-bench.ts';
+
+const servers = useTestServers();
+let openAi: OpenAiBench;
+let bench: ModelBench;
+let client: OpenAI;
+
+beforeAll(async () => {
+  openAi = await openOpenAiBench(servers);
+  ({ bench, client } = openAi);
+});
+afterAll(() => bench.close());
+
+describe('an idempotency key', () => {
+  it('gives the same answer again, asks and charges once, and belongs to one request', async () => {
+    bench.respond = answerWith('Once.', usage);
+    const headers = { 'idempotency-key': randomBytes(8).toString('hex') };
+    const first = await client.chat.completions.create(ask, { headers });
+    const seen = bench.model.seen.length;
+    const lines = (await openAi.ledger()).length;
+    expect(await client.chat.completions.create(ask, { headers })).toEqual(first);
+    const streamed = { ...ask, stream: true as const };
+    await expect(client.chat.completions.create(streamed, { headers })).rejects.toMatchObject({
+      status: 422,
+      code: 'idempotency_key_reused',
+    });
+    expect(bench.model.seen.length).toBe(seen);
+    expect((await openAi.ledger()).length).toBe(lines);
+  });
+
+  it('M8: makes one of calls at the same time, and none of a failed one', async () => {
+    const gate = Promise.withResolvers<void>();
+    bench.respond = async (response, request) => {
+      await gate.promise;
+      return answerWith('Once.', usage)(response, request);
+    };
+    const headers = { 'idempotency-key': randomBytes(8).toString('hex') };
+    const seen = bench.model.seen.length;
+    const first = client.chat.completions.create(ask, { headers });
+    await eventually(() => bench.model.seen.length === seen + 1);
+    await expect(client.chat.completions.create(ask, { headers, maxRetries: 0 })).rejects.toMatchObject({
+      status: 409,
+      code: 'conflict',
+    });
+    gate.resolve();
+    await first;
+    expect(bench.model.seen.length).toBe(seen + 1);
+
+    const again = { 'idempotency-key': randomBytes(8).toString('hex') };
+    bench.respond = failWith(401, 'no');
+    await expect(client.chat.completions.create(ask, { headers: again })).rejects.toMatchObject({
+      code: 'model_refused',
+    });
+    bench.respond = answerWith('Now.', usage);
+    const answered = await client.chat.completions.create(ask, { headers: again });
+    expect(answered.choices[0]?.message.content).toBe('Now.');
+  });
+});
+
+describe('a client that leaves', () => {
+  it.each([0, 5])('M7: after %i chunks leaves one line, and the endpoint is let go at once', async (chunks) => {
+    const aborted = bench.model.aborted;
+    const arrived = Promise.withResolvers<void>();
+    bench.respond = (response) => {
+      openStream(response);
+      response.flushHeaders();
+      for (let word = 0; word < chunks; word += 1) sendEvent(response, chunk({ content: `word${word} ` }));
+      arrived.resolve();
+    };
+    const lines = (await openAi.ledger()).length;
+    const abort = new AbortController();
+    const leaving = (async () => {
+      const stream = await client.chat.completions.create({ ...ask, stream: true }, { signal: abort.signal });
+      let seen = 0;
+      for await (const { id } of stream) if (id !== '' && (seen += 1) === chunks) abort.abort();
+    })().catch(() => undefined);
+    await arrived.promise;
+    const leftAt = performance.now();
+    if (chunks === 0) abort.abort();
+    await eventually(() => bench.model.aborted === aborted + 1);
+    expect(performance.now() - leftAt).toBeLessThan(2_000);
+    await leaving;
+    await eventually(async () => (await openAi.ledger()).length === lines + 1);
+    expect((await openAi.ledger())[0]).toMatchObject({ stop_kind: 'client_abort', basis: 'estimated' });
+    expect(await openAi.held()).toBe('0');
+  });
+});
