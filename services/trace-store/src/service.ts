@@ -2,12 +2,17 @@
  * trace-store, put together: facts of the run log → Postgres → HTTP and the page.
  * The only place that constructs. Nothing is kept at module level, so it may be started several times in one process.
  */
-import { connectBus, connectKeys } from '@pawl/bus';
+import { connectBus, connectKeys, type Bus } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import { createAuthorizer, createHttp, type Log, type Part } from '@pawl/service';
 import type { Config } from './config.ts';
 import { createFactSubscription } from './facts.ts';
 import { createAccess } from './http/access.ts';
+import { compressJson } from './http/compress-json.ts';
+import { serveAggregateTraces } from './http/aggregate-traces.ts';
+import { serveCompareTraces } from './http/compare-traces.ts';
+import { serveExportTraces } from './http/export-traces.ts';
+import { serveLiveTraces } from './http/live-traces.ts';
 import { serveGetTrace } from './http/get-trace.ts';
 import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
@@ -17,12 +22,12 @@ import { createReads } from './http/reads.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
-import { createMaintenance } from './retention/maintenance.ts';
+import { createMaintenance, type Chore } from './retention/maintenance.ts';
 import { createPolicy } from './retention/policy.ts';
 import { keepAndDrop } from './retention/retention.ts';
 import { schema } from './schema.ts';
 import { createStoredNotices } from './stored-notices.ts';
-import { createTraceTables } from './store/trace-tables.ts';
+import { createTraceTables, type TraceTables } from './store/trace-tables.ts';
 import { createTraceMetrics } from './trace-metrics.ts';
 
 export type TraceStore = {
@@ -64,22 +69,19 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
       notices.publish(records);
     },
   });
-  const archive = createArchive({ bus, tables });
-  const afterMs = config.PAWL_TRACE_ARCHIVE_AFTER_MINUTES * 60_000;
   const maintenance = createMaintenance({
     log,
     everyMs: config.PAWL_TRACE_MAINTENANCE_MS,
-    chores: [
-      { name: 'settings', run: () => policy.refresh() },
-      { name: 'retention', run: () => keepAndDrop(tables) },
-      { name: 'erasures', run: () => eraseUsers({ tables, bus }) },
-      { name: 'progress', run: () => archive.publishProgress() },
-      ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
-    ],
+    chores: choresOf({ tables, bus, archiveAfterMs: config.PAWL_TRACE_ARCHIVE_AFTER_MINUTES * 60_000 }),
   });
+  compressJson(http);
   serveListTraces(http, { database, access });
   serveOperateRoutes(http, { database, access, reads, onErasure: () => void maintenance.runNow() });
   serveSettingsRoutes(http, { database, access, policy });
+  serveAggregateTraces(http, { database, access });
+  serveCompareTraces(http, { database, access });
+  serveExportTraces(http, { database, access });
+  serveLiveTraces(http, { database, access, notices, log });
   serveGetTrace(http, { database, access, policy });
   serveGetBody(http, { database, access });
   await servePage(http);
@@ -91,6 +93,19 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
     await database.close();
   });
   return { parts: [connections, facts, maintenance, listening], url: listening.url };
+}
+
+/** What is done again and again, in this order. */
+function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: number }): Chore[] {
+  const { tables, bus, archiveAfterMs: afterMs } = options;
+  const archive = createArchive({ bus, tables });
+  return [
+    { name: 'settings', run: () => tables.policy.refresh() },
+    { name: 'retention', run: () => keepAndDrop(tables) },
+    { name: 'erasures', run: () => eraseUsers({ tables, bus }) },
+    { name: 'progress', run: () => archive.publishProgress() },
+    ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
+  ];
 }
 
 /** The connections as a part: open from the beginning, closed last. */

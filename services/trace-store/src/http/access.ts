@@ -6,8 +6,9 @@
  */
 import { objectNameSchema, RejectedError, type Scope } from '@pawl/contracts';
 import { hasScope, type Authorizer } from '@pawl/service';
-import type { FastifyRequest } from 'fastify';
 import type { Reads } from './reads.ts';
+
+type HttpRequest = Parameters<Authorizer['authorize']>[0];
 
 /** What a reader gets to see: everything, or no thoughts. */
 export type Lens = 'whole' | 'explained';
@@ -19,9 +20,9 @@ export type Access = {
    * The reader of a request, noted before anything is answered. Throws `RejectedError` unauthorized or forbidden, and
    * `UnavailableError` when the note can't be kept.
    */
-  read(request: FastifyRequest, note: { action: ReadAction; runId?: string; detail?: string }): Promise<Reader>;
+  read(request: HttpRequest, note: { action: ReadAction; runId?: string; detail?: string }): Promise<Reader>;
   /** Who operates the store for an app; the admin key names the app as `?app=`. */
-  operate(request: FastifyRequest): { app: string; by: string };
+  operate(request: HttpRequest): { app: string; by: string };
 };
 
 export type Reader = { app: string; lens: Lens };
@@ -48,7 +49,7 @@ export function createAccess({ authorizer, reads }: { authorizer: Authorizer; re
 }
 
 /** The most that the key allows; of a key that allows neither, the refusal names `traces`. */
-function scopeOf(request: FastifyRequest, authorizer: Authorizer): Scope {
+function scopeOf(request: HttpRequest, authorizer: Authorizer): Scope {
   try {
     return hasScope(authorizer.authorize(request, 'traces:explain'), 'traces') ? 'traces' : 'traces:explain';
   } catch {

@@ -69,7 +69,7 @@ export type ListPlace = { listedAt: string; runId: string };
 export type RunPage = { rows: RunListItem[]; next: ListPlace | undefined };
 
 /** Characters of question and answer in a list; the whole text is in the run itself. */
-const excerptChars = 500;
+const excerptCharsDefault = 500;
 /** Runs that one page looks at. */
 export const scanRowsMax = 10_000;
 /** How far a run's start may be from the time in its id. */
@@ -89,8 +89,9 @@ type Bind = (value: unknown) => string;
 export async function listRuns(
   database: Database,
   filter: RunFilter,
-  page: { after: ListPlace | undefined; count: number },
+  page: { after: ListPlace | undefined; count: number; excerptChars?: number },
 ): Promise<RunPage> {
+  const { excerptChars = excerptCharsDefault } = page;
   const values: unknown[] = [];
   const bind: Bind = (value) => `$${values.push(value)}`;
   const scanned = `select * from traces.runs where ${indexed(filter, page.after, bind).join(' and ')}

@@ -136,10 +136,18 @@ export type BodyLimits = {
   totalBytesMax: number;
 };
 
-/** All records of a run, in no particular order. */
+/** Which records of a run. Absent: all. */
+export type RecordRange = {
+  /** Only those that were stored after this time. */
+  storedAfter?: Date | undefined;
+  /** Slots that are left out. */
+  without?: readonly string[];
+};
+
+/** The records of a run, in no particular order. */
 export async function readRecords(
   client: Queryable,
-  run: { app: string; runId: string },
+  run: { app: string; runId: string } & RecordRange,
   limits: BodyLimits,
 ): Promise<StoredRecord[]> {
   const rows = await client.query<RecordRow>(
@@ -148,8 +156,9 @@ export async function readRecords(
             trace_id, span_id, parent_span_id, marks, case when is_shown then ${bodyOf('shown')} end as body
      from (select *, body_bytes <= $3
                   and sum(case when body_bytes <= $3 then body_bytes end) over (order by sequence, slot) <= $4 as is_shown
-           from traces.records where app = $1 and run_id = $2) as shown`,
-    [run.app, run.runId, limits.bodyBytesMax, limits.totalBytesMax],
+           from traces.records
+           where app = $1 and run_id = $2 and ($5::timestamptz is null or stored_at > $5) and slot <> all ($6)) as shown`,
+    [run.app, run.runId, limits.bodyBytesMax, limits.totalBytesMax, run.storedAfter ?? null, run.without ?? []],
   );
   return rows.map((row) => storedRecord(run, row));
 }

@@ -1,0 +1,103 @@
+/** `GET /v1/traces/aggregates`: cost, tokens, latency, stop reasons and tool failures by time. */
+import { z } from 'zod';
+import { moneyViewSchema, RejectedError, viewNanoUsd } from '@pawl/contracts';
+import type { Database } from '@pawl/db';
+import type { Http } from '@pawl/service';
+import { readAggregates, type ToolFigures } from '../store/aggregates.ts';
+import type { Access } from './access.ts';
+import { filterShape } from './list-query.ts';
+
+const rangeDaysMax = { hour: 31, day: 400 } as const;
+const dayMs = 86_400_000;
+
+const querySchema = z.strictObject({
+  from: z.iso.datetime({ offset: true }).optional().describe('default: seven days before `to`'),
+  to: z.iso.datetime({ offset: true }).optional().describe('default: now'),
+  bucket: z.enum(['hour', 'day']).default('day').describe('in UTC'),
+  agent: filterShape.agent,
+  user: filterShape.user,
+  session: filterShape.session,
+  source: filterShape.source,
+});
+
+const latency = z.object({ p50: z.number().nullable(), p95: z.number().nullable() });
+const answerSchema = z.object({
+  from: z.string(),
+  to: z.string(),
+  bucket: z.string(),
+  items: z.array(
+    z.object({
+      at: z.string().describe('where the bucket begins'),
+      runs: z.number(),
+      ended: z.number(),
+      tokens: z.number(),
+      cost: moneyViewSchema.describe('of the runs themselves: a sub-run counts as the run that it is, once'),
+      durationMs: latency,
+      stopReasons: z.record(z.string(), z.number()),
+    }),
+  ),
+  tools: z.array(
+    z.object({
+      at: z.string(),
+      tool: z.string(),
+      calls: z.number(),
+      failures: z.number().describe('error, timeout, in_doubt'),
+      denied: z.number(),
+      failureRate: z.number().min(0).max(1),
+      durationMs: latency,
+    }),
+  ),
+});
+
+export function serveAggregateTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
+  const schema = {
+    summary: 'Cost, tokens, latency, stop reasons and tool failures by time',
+    querystring: querySchema,
+    response: { 200: answerSchema },
+  };
+  http.get('/v1/traces/aggregates', { schema }, async (request) => {
+    const { app } = await access.read(request, { action: 'aggregate' });
+    const { bucket, ...filter } = request.query;
+    const range = rangeOf(request.query);
+    const { runs, stops, tools } = await readAggregates(database, { ...filter, app, bucket, ...range });
+    const items = runs.map((figures) => ({
+      at: figures.bucket.toISOString(),
+      runs: Number(figures.runs),
+      ended: Number(figures.ended),
+      tokens: Number(figures.tokens),
+      cost: viewNanoUsd(BigInt(figures.cost_nano_usd)),
+      durationMs: { p50: figures.p50_ms, p95: figures.p95_ms },
+      stopReasons: Object.fromEntries(
+        stops
+          .filter((stop) => stop.bucket.getTime() === figures.bucket.getTime())
+          .map((stop) => [stop.stop_reason, Number(stop.runs)]),
+      ),
+    }));
+    return { ...range, bucket, items, tools: tools.map(viewTool) };
+  });
+}
+
+function viewTool(figures: ToolFigures): z.infer<typeof answerSchema>['tools'][number] {
+  const [calls, failures] = [Number(figures.calls), Number(figures.failures)];
+  return {
+    at: figures.bucket.toISOString(),
+    tool: figures.tool,
+    calls,
+    failures,
+    denied: Number(figures.denied),
+    failureRate: calls === 0 ? 0 : failures / calls,
+    durationMs: { p50: figures.p50_ms, p95: figures.p95_ms },
+  };
+}
+
+/** The range in UTC; never so long that one question reads everything. */
+function rangeOf(query: z.infer<typeof querySchema>): { from: string; to: string } {
+  const toMs = query.to === undefined ? Date.now() : Date.parse(query.to);
+  const fromMs = query.from === undefined ? toMs - 7 * dayMs : Date.parse(query.from);
+  const days = rangeDaysMax[query.bucket];
+  if (fromMs >= toMs) throw new RejectedError('invalid_request', 'from: must be before `to`');
+  if (toMs - fromMs > days * dayMs) {
+    throw new RejectedError('invalid_request', `from: a range by ${query.bucket} may be ${days} days long`);
+  }
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+}
