@@ -58,6 +58,8 @@ export function createApi(of: { urls: Urls; key: string }) {
       }),
     putBudget: (name: string, spec: object) => put('llmGateway', 'budgets', { kind: 'Budget', name, spec }),
     ...runsApi(send, of.urls.orchestrator),
+    /** The whole event stream of a run that has ended, as text. */
+    events: (id: string) => send<string>('GET', `${of.urls.orchestrator}/v1/runs/${id}/events`),
     getTrace: (id: string) =>
       send<{ run: object; records: Record<string, unknown>[] }>('GET', `${of.urls.traceStore}/v1/traces/${id}`),
   };
