@@ -33,7 +33,9 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
   const { spec } = tool;
   const name = toolKindOf(spec);
   const kind = kinds[name];
-  if (!kind) throw new RejectedError('not_supported', `spec.${name}: tools of this kind are not supported yet`);
+  // Agents as tools are run by the orchestrator.
+  if (!kind && name !== 'agent')
+    throw new RejectedError('not_supported', `spec.${name}: tools of this kind are not supported yet`);
   if (spec.businessKey !== undefined) throw new RejectedError('not_supported', 'spec.businessKey is not supported yet');
   const problem = spec.parameters ? validator.schemaProblem(spec.parameters) : undefined;
   if (problem !== undefined) throw new RejectedError('invalid_request', `spec.parameters: ${problem}`);
@@ -41,7 +43,7 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
   if (type !== undefined && type !== 'object') {
     throw new RejectedError('invalid_request', 'spec.parameters.type has to be object, since arguments come by name');
   }
-  kind.check(tool);
+  kind?.check(tool);
 }
 
 function checkMcpServer({ spec }: McpServer, { targets, commands }: CheckOptions): void {

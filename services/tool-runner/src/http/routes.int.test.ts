@@ -96,7 +96,6 @@ describe('over HTTP', () => {
   });
 
   test.each<[string, Record<string, unknown>, { status: number; code: string }]>([
-    ['a kind that is not built yet', { agent: { name: 'a' } }, { status: 422, code: 'not_supported' }],
     [
       'a business key',
       { http: { method: 'POST', url: 'https://example.com' }, businessKey: 'args.x' },
