@@ -3,6 +3,7 @@
  * again is decided elsewhere. Texts of messages and replies are never logged.
  */
 import type { Candidate } from '@pawl/contracts';
+import { openMessagesStream } from './anthropic-messages.ts';
 import { startCallClock, type CallClock, type Stop, type Timeouts } from './call-clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { failureOfRequest, failureOfStream, type Failure } from './failure.ts';
@@ -10,7 +11,7 @@ import { openChatStream } from './openai-chat.ts';
 import { createReplyAssembly, type AssembledReply, type Piece } from './reply-assembly.ts';
 
 export type ModelCall = {
-  candidate: Pick<Candidate, 'provider' | 'model' | 'baseUrl' | 'api'>;
+  candidate: Pick<Candidate, 'provider' | 'model' | 'baseUrl' | 'api' | 'price'>;
   apiKey: string;
   /** Messages and tools in OpenAI's form. */
   messages: readonly object[];
@@ -125,7 +126,10 @@ export async function callModel(endpoints: Endpoints, call: ModelCall): Promise<
 }
 
 function openStream(endpoints: Endpoints, call: ModelCall, signal: AbortSignal) {
-  return openChatStream(endpoints, call, signal);
+  const { api, provider } = call.candidate;
+  const speaks = api ?? (provider === 'anthropic' ? 'anthropic' : 'openai');
+  const open = speaks === 'anthropic' ? openMessagesStream : openChatStream;
+  return open(endpoints, call, signal);
 }
 
 /** Ends every choice as a provider does that keeps the limit. Leaving the loop closes the connection. */

@@ -2,12 +2,13 @@
  * Clients of model endpoints: connections are kept alive and shared, per endpoint, key and connection limits.
  * Nothing is retried and nothing is logged here.
  */
+import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
 import { assertAllowedHost, createGuardedLookup } from './address-guard.ts';
 
 export type Endpoint = {
-  /** Absent: OpenAI's own. */
+  /** Absent: the provider's own. */
   baseUrl: string | undefined;
   apiKey: string;
   connectMs: number;
@@ -15,6 +16,7 @@ export type Endpoint = {
 
 export type Endpoints = {
   client(endpoint: Endpoint): OpenAI;
+  anthropic(endpoint: Endpoint): Anthropic;
   close(): Promise<void>;
 };
 
@@ -27,6 +29,7 @@ const noKey = 'none';
 export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
   const agents = new Map<number, Agent>();
   const clients = new Map<string, OpenAI>();
+  const anthropicClients = new Map<string, Anthropic>();
   const agentOf = ({ connectMs }: Endpoint): Agent =>
     remember(agents, {
       key: connectMs,
@@ -39,6 +42,12 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
         key: JSON.stringify(endpoint),
         max: clientsMax,
         make: () => createClient(endpoint, agentOf(endpoint)),
+      }),
+    anthropic: (endpoint) =>
+      remember(anthropicClients, {
+        key: JSON.stringify(endpoint),
+        max: clientsMax,
+        make: () => createAnthropicClient(endpoint, agentOf(endpoint)),
       }),
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));
@@ -70,8 +79,6 @@ function createAgent(options: { connectMs: number; allowedHosts: readonly string
 }
 
 function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
-  const send = (url: string | URL | Request, init?: RequestInit) =>
-    undiciFetch(url as string, { ...(init as object), dispatcher: agent, redirect: 'error' });
   return new OpenAI({
     apiKey: endpoint.apiKey || noKey,
     baseURL: endpoint.baseUrl ?? 'https://api.openai.com/v1',
@@ -81,8 +88,27 @@ function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
     // The clock of the call ends it; this only has to be longer.
     timeout: 2_147_000_000,
     logLevel: 'off',
-    fetch: send as unknown as typeof fetch,
+    fetch: sendThrough(agent),
   });
+}
+
+function createAnthropicClient(endpoint: Endpoint, agent: Agent): Anthropic {
+  return new Anthropic({
+    apiKey: endpoint.apiKey || noKey,
+    authToken: null,
+    // The package adds the version itself.
+    baseURL: (endpoint.baseUrl ?? 'https://api.anthropic.com').replace(/\/v1\/?$/, ''),
+    maxRetries: 0,
+    timeout: 2_147_000_000,
+    logLevel: 'off',
+    fetch: sendThrough(agent),
+  });
+}
+
+function sendThrough(agent: Agent): typeof fetch {
+  const send = (url: string | URL | Request, init?: RequestInit) =>
+    undiciFetch(url as string, { ...(init as object), dispatcher: agent, redirect: 'error' });
+  return send as unknown as typeof fetch;
 }
 
 function remember<K, T>(known: Map<K, T>, entry: { key: K; max: number; make(): T }): T {

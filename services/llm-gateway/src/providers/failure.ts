@@ -2,6 +2,7 @@
  * What an error of a model call means. Pure but for the clock that reads dates in headers.
  * Messages that leave here are at most 500 characters and hold no key.
  */
+import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { AddressError } from './address-guard.ts';
 import { parseRetryAfterMs } from './retry-after.ts';
@@ -23,6 +24,13 @@ export type Failure =
   /** It had begun, or may have. */
   | { kind: 'broken'; code: 'model_unavailable' | 'model_bad_reply'; message: string };
 
+/** A request that has no counterpart in the endpoint's protocol. */
+export class UnsupportedError extends Error {
+  override readonly name = 'UnsupportedError';
+}
+
+type ApiError = InstanceType<typeof OpenAI.APIError> | InstanceType<typeof Anthropic.APIError>;
+
 const messageCharactersMax = 500;
 /** How providers say that a request does not fit into the model's context. */
 const tooLong =
@@ -34,7 +42,8 @@ export function failureOfRequest(error: unknown, apiKey: string): Failure {
   const causes = chainOf(error);
   const address = causes.find((cause) => cause instanceof AddressError);
   if (address) return { kind: 'refused', code: 'target_not_allowed', message: address.message };
-  if (error instanceof OpenAI.APIError && error.status !== undefined) return failureOfStatus(error, apiKey);
+  if (error instanceof UnsupportedError) return { kind: 'refused', code: 'model_refused', message: error.message };
+  if (isApiError(error) && error.status !== undefined) return failureOfStatus(error, apiKey);
   const code = causes.map(codeOf).find((found) => found !== undefined);
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { kind: 'busy', message: 'the connection to the model endpoint took too long', retryAfterMs: undefined };
@@ -45,7 +54,7 @@ export function failureOfRequest(error: unknown, apiKey: string): Failure {
 
 /** What went wrong after the head of a response came. */
 export function failureOfStream(error: unknown, apiKey: string): Failure {
-  if (error instanceof OpenAI.APIError) {
+  if (isApiError(error)) {
     return {
       kind: 'broken',
       code: 'model_unavailable',
@@ -65,12 +74,17 @@ export function failureOfStream(error: unknown, apiKey: string): Failure {
   };
 }
 
-function failureOfStatus(error: InstanceType<typeof OpenAI.APIError>, apiKey: string): Failure {
+function isApiError(error: unknown): error is ApiError {
+  return error instanceof OpenAI.APIError || error instanceof Anthropic.APIError;
+}
+
+function failureOfStatus(error: ApiError, apiKey: string): Failure {
   const status = Number(error.status);
   const message = `HTTP ${status}: ${safeMessage(error, apiKey)}`.slice(0, messageCharactersMax);
   if (status < 500 && !waitingStatuses.has(status)) {
     const isForm = status === 400 || status === 422;
-    const isTooLong = (isForm || status === 413) && tooLong.test(`${String(error.code)} ${message}`);
+    const isTooLong =
+      (isForm || status === 413) && tooLong.test(`${'code' in error ? String(error.code) : ''} ${message}`);
     return { kind: 'refused', code: 'model_refused', message, status, isForm: isForm && !isTooLong, isTooLong };
   }
   return {
@@ -82,14 +96,20 @@ function failureOfStatus(error: InstanceType<typeof OpenAI.APIError>, apiKey: st
 }
 
 /** The provider's own words, without anything that looks like a key. */
-function safeMessage(error: InstanceType<typeof OpenAI.APIError>, apiKey: string): string {
-  const body: unknown = error.error;
-  const told = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined;
+function safeMessage(error: ApiError, apiKey: string): string {
+  const told = messageIn(error.error);
   const text = typeof told === 'string' && told !== '' ? told : error.message;
   const withoutKey = apiKey.length >= 4 ? text.replaceAll(apiKey, '***') : text;
   return withoutKey
     .replaceAll(/\b(sk|pk|key|api|token|bearer)[-_ ][\w*.-]{6,}/gi, '***')
     .slice(0, messageCharactersMax);
+}
+
+/** OpenAI's package gives the error itself, Anthropic's the body around it. */
+function messageIn(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return undefined;
+  if ('message' in body) return body.message;
+  return 'error' in body ? messageIn(body.error) : undefined;
 }
 
 function chainOf(error: unknown): unknown[] {
