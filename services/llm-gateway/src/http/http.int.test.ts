@@ -50,6 +50,26 @@ describe('keys', () => {
     expect((await call('DELETE', `/v1/keys/${id}`, { key: adminKey })).status).toBe(404);
   });
 
+  it('are rotated: both work for a while, then only the new one, which ends when the old one would have', async () => {
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+    const body = { app: 'rotated', scopes: ['registry'], expiresAt };
+    const old = (await call('POST', '/v1/keys', { key: adminKey, body })).body as unknown as {
+      key: string;
+      id: string;
+    };
+    const rotate = (overlap: string) => call('POST', `/v1/keys/${old.id}/rotate`, { key: adminKey, body: { overlap } });
+    const first = await rotate('1h');
+    expect(first).toMatchObject({ status: 201, body: { app: 'rotated', scopes: ['registry'], expiresAt } });
+    const works = async (key: unknown) => (await call('GET', '/v1/routes', { key: String(key) })).status === 200;
+    await eventually(() => works(first.body['key']));
+    expect(await works(old.key)).toBe(true);
+    const second = await rotate('1ms');
+    await eventually(() => works(second.body['key']));
+    await eventually(async () => !(await works(old.key)));
+    expect((await rotate('1h')).status).toBe(404);
+    expect((await call('POST', `/v1/keys/${old.id}/rotate`, { body: {} })).status).toBe(403);
+  });
+
   it.each([
     [{ app: 'Not An App' }],
     [{ app: 'shop', scopes: ['everything'] }],

@@ -1,6 +1,6 @@
-/** POST /v1/keys and DELETE /v1/keys/{id}: keys of apps, with the admin key only. A key is shown once. */
+/** POST /v1/keys, POST /v1/keys/{id}/rotate and DELETE /v1/keys/{id}: keys of apps, with the admin key only. A key is shown once. */
 import { z } from 'zod';
-import { createKeySchema, RejectedError, type Scope } from '@pawl/contracts';
+import { createKeySchema, durationMs, durationSchema, RejectedError, type Scope } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
 import type { KeyStore } from '../keys/key-store.ts';
 
@@ -21,6 +21,19 @@ export function serveKeys(http: Http, deps: { authorizer: Authorizer; keyStore: 
   });
 
   const params = z.object({ id: z.string().min(1).max(100) });
+  const rotation = z.strictObject({
+    /** How long the old key works beside the new one. */
+    overlap: durationSchema.default('24h'),
+  });
+  http.post('/v1/keys/:id/rotate', { schema: { params, body: rotation } }, async (request, reply) => {
+    deps.authorizer.authorizeAdmin(request);
+    const made = await deps.keyStore.rotate(request.params.id, durationMs(request.body.overlap));
+    if (!made) throw new RejectedError('not_found', 'there is no live key with this id');
+    return reply
+      .code(201)
+      .header('cache-control', 'no-store')
+      .send({ key: made.key, ...made.record });
+  });
   http.delete('/v1/keys/:id', { schema: { params } }, async (request, reply) => {
     deps.authorizer.authorizeAdmin(request);
     const wasLive = await deps.keyStore.revoke(request.params.id);
