@@ -3,6 +3,7 @@ import { createClient, type PawlClient } from './client.ts';
 import { PawlError } from './pawl-error.ts';
 import type { RunEvent } from './run-events.ts';
 import { runId, runView, startRunServer, storyOf, type RunServer } from './testing/run-server.ts';
+import { actedWith, pausedFact, pausedRun, refundCall, waitingRun } from './testing/waiting-run.ts';
 
 let server: RunServer;
 let client: PawlClient;
@@ -140,6 +141,94 @@ describe('events', () => {
     server.facts = storyOf(1, 'x'.repeat(5_000_000));
     expect(factsOf(await collect(client.events(runId)))).toEqual(server.facts);
   });
+});
+
+describe('people’s words', () => {
+  const approve = { decision: 'approve', argsHash: refundCall.argsHash! } as const;
+
+  test('reach the run; a decision on other arguments, or a second one, is a conflict', async () => {
+    server.run = waitingRun;
+    const wrong = { ...approve, argsHash: 'e'.repeat(64) };
+    await expect(client.decideApproval(runId, 'call_0_0', wrong)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await client.decideApproval(runId, 'call_0_0', approve)).toMatchObject({ status: 'running', pending: [] });
+    await expect(client.decideApproval(runId, 'call_0_0', approve)).rejects.toMatchObject({ code: 'conflict' });
+    await client.sendSignal(runId, { text: 'look at March' });
+    server.run = pausedRun;
+    expect(await client.resumeRun(runId, { steps: 20 })).toMatchObject({ status: 'running' });
+    await expect(client.resumeRun(runId)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await client.forkRun(runId, { fromStep: 2 })).toMatchObject({ forkOf: { runId, fromStep: 2 } });
+    expect(server.seen.slice(-5).map(({ path, body }) => [path.split('/').at(-1), body])).toEqual([
+      ['call_0_0', approve],
+      ['signals', { text: 'look at March' }],
+      ['resume', { limits: { steps: 20 } }],
+      ['resume', {}],
+      ['fork', { fromStep: 2 }],
+    ]);
+  });
+
+  test('are sent one time: what was lost on the way may have arrived', async () => {
+    const sendings = [
+      () => client.sendSignal(runId, { text: 'x' }),
+      () => client.decideApproval(runId, 'c', approve),
+      () => client.resumeRun(runId),
+      () => client.forkRun(runId, { fromStep: 1 }),
+      () => client.callTool('echo'),
+      () => client.createKey({ app: 'demo' }),
+    ];
+    for (const send of sendings) {
+      server.seen.length = 0;
+      server.instead = ['reset'];
+      await expect(send()).rejects.toMatchObject({ code: 'unreachable' });
+      expect(server.seen).toHaveLength(1);
+    }
+  });
+
+  test('listPending reads every page of what waits', async () => {
+    server.instead.push(
+      { status: 200, body: { items: [waitingRun], next: 'c1' } },
+      { status: 200, body: { items: [], next: 'c2' } },
+      { status: 200, body: { items: [waitingRun], next: null } },
+    );
+    expect(await client.listPending({ agent: 'analyst' })).toHaveLength(2);
+    expect(server.seen.map(({ path }) => path)).toEqual([
+      '/v1/runs?agent=analyst&status=waiting&limit=200',
+      '/v1/runs?agent=analyst&cursor=c1&status=waiting&limit=200',
+      '/v1/runs?agent=analyst&cursor=c2&status=waiting&limit=200',
+    ]);
+  });
+});
+
+describe('events until rest', () => {
+  test.for([
+    ['waits for people', actedWith(refundCall), waitingRun],
+    ['has paused', pausedFact, pausedRun],
+  ] as const)('stop when the run %s, while the server keeps the stream open', async ([, last, run]) => {
+    server.facts = [...storyOf(1).slice(0, 1), last];
+    server.run = run;
+    expect(factsOf(await collect(client.events(runId, { untilRest: true })))).toEqual(server.facts);
+  });
+
+  test('go on over a pause and a wait that are over by now', async () => {
+    server.facts = [actedWith(refundCall), pausedFact, ...storyOf(1)];
+    expect(factsOf(await collect(client.events(runId, { untilRest: true })))).toEqual(server.facts);
+  });
+});
+
+test('a tool gets its arguments digit for digit', async () => {
+  await client.callTool('echo', '{"id":9007199254740993}', { idempotencyKey: 'k' });
+  expect(await client.callTool('echo', { id: 1 })).toMatchObject({ status: 'ok', data: { id: 1 } });
+  expect(server.seen[0]).toMatchObject({
+    path: '/v1/tools/echo/call',
+    text: '{"args":{"id":9007199254740993}}',
+    headers: { 'idempotency-key': 'k' },
+  });
+});
+
+test('spending and keys', async () => {
+  expect((await client.readSpend({ by: ['agent', 'day'], from: '2026-11-01' })).items[0]).toMatchObject({ calls: 12 });
+  expect(server.seen[0]?.path).toBe('/v1/spend?by=agent%2Cday&from=2026-11-01');
+  await client.createKey({ app: 'demo', scopes: ['runs:read'] });
+  expect(server.seen[1]).toMatchObject({ path: '/v1/keys', body: { app: 'demo', scopes: ['runs:read'] } });
 });
 
 test('the view of a run is passed on as it is', async () => {

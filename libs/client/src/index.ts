@@ -1,5 +1,6 @@
 /** The TypeScript client of Pawl's HTTP API. */
-export { createClient, type ClientOptions, type PawlClient, type StoredObject } from './client.ts';
+export { createClient, type ClientOptions, type FollowOptions, type PawlClient } from './client.ts';
+export type { ApprovalDecision, CreatedKey, RunSignal, SpendReport, StoredObject, ToolResult } from './answers.ts';
 export type { EventsOptions, RunEvent } from './run-events.ts';
 export { PawlError } from './pawl-error.ts';
 export {

@@ -9,8 +9,12 @@ export type Call = {
   /** With query, beginning with `/`. */
   path: string;
   body?: unknown;
+  /** The body as JSON text, in place of `body`: every digit arrives as it is. */
+  bodyText?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** Sent one time only: repeating it would do it again. */
+  isOnce?: boolean;
 };
 
 export type Requests = {
@@ -24,14 +28,15 @@ export function createRequests(options: { baseUrl: string; key: string }): Reque
   const base = options.baseUrl.replace(/\/+$/, '');
 
   const open = async (call: Call): Promise<Response> => {
+    const body = call.bodyText ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const response = await fetch(`${base}${call.path}`, {
       method: call.method,
       headers: {
         authorization: `Bearer ${options.key}`,
-        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
         ...call.headers,
       },
-      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+      ...(body !== undefined && { body }),
       ...(call.signal && { signal: call.signal }),
     }).catch((error: unknown) => {
       call.signal?.throwIfAborted();
@@ -58,7 +63,7 @@ export function createRequests(options: { baseUrl: string; key: string }): Reque
         try {
           return await tryJson<T>(call);
         } catch (error) {
-          if (tries >= triesMax || !isPassing(error)) throw error;
+          if (call.isOnce || tries >= triesMax || !isPassing(error)) throw error;
           await pause(firstPauseMs * 3 ** (tries - 1), call.signal);
         }
       }

@@ -26,6 +26,12 @@ export function wantsColors(): boolean {
   return process.stdout.isTTY && !process.env['NO_COLOR'];
 }
 
+/** How this command line was called, for commands to type next. A key that was given is not repeated. */
+export function callOf({ url, app }: ConnectionOptions): string {
+  const name = process.env['npm_command'] === 'exec' ? 'npx pawl' : 'pawl';
+  return [name, ...(url ? [`--url ${url}`] : []), ...(app ? [`--app ${app}`] : [])].join(' ');
+}
+
 /** Throws `CommandError` that says what to do when nothing points to a Pawl. */
 export function findConnection(options: ConnectionOptions): Connection {
   const url = options.url ?? process.env['PAWL_URL'];

@@ -1,38 +1,12 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runId, runView, startRunServer, type RunServer } from '../testing/run-server.ts';
+import { describe, expect, test } from 'vitest';
+import { useCommandLine } from '../testing/command-line.ts';
+import { runId, runView } from '../testing/run-server.ts';
+import { actedWith, pausedFact, pausedRun, refundCall, waitingRun } from '../testing/waiting-run.ts';
 
-const launcher = fileURLToPath(new URL('../../bin/pawl.mjs', import.meta.url));
-let server: RunServer;
-let folder: string;
-
-beforeEach(async () => {
-  server = await startRunServer();
-  folder = await mkdtemp(join(tmpdir(), 'pawl-cli-'));
-});
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
-
-type Result = { code: number; out: string; err: string };
-
-/** Runs the command line as a user does, in an empty folder. */
-function pawl(
-  args: string[],
-  env: Record<string, string> = { PAWL_URL: server.url, PAWL_KEY: 'key' },
-): Promise<Result> {
-  return new Promise((resolve) => {
-    const options = { cwd: folder, env: { PATH: process.env['PATH'] ?? '', ...env }, timeout: 25_000 };
-    execFile(process.execPath, [launcher, ...args], options, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err });
-    });
-  });
-}
+const cli = useCommandLine();
+const { pawl } = cli;
 
 const problem = (status: number, code: string) => ({
   status,
@@ -43,18 +17,29 @@ describe('help and mistakes', () => {
   test('help names every command and the exit codes', async () => {
     const { code, out } = await pawl(['--help'], {});
     expect(code).toBe(0);
-    for (const word of ['run', 'runs', 'get', 'cancel', 'apply', 'doctor', 'Examples:', 'Exit codes:'])
-      expect(out).toContain(word);
+    const names = 'run runs get pending spend approve deny signal resume cancel fork apply tool doctor'.split(' ');
+    for (const name of names) expect(out).toMatch(new RegExp(`^  ${name} `, 'm'));
+    for (const title of ['Examples:', 'Exit codes:']) expect(out).toContain(title);
   });
 
-  test.for(['nonsense', 'run analyst', 'runs --limit x', `get ${runId} --wait -1`])(
-    '%s is wrong usage: exit code 2 and a sentence',
-    async (line) => {
-      const { code, err } = await pawl(line.split(' '));
-      expect(code).toBe(2);
-      expect(err).toContain('error:');
-    },
-  );
+  test.for([
+    'nonsense',
+    'run analyst',
+    'runs --limit x',
+    `get ${runId} --wait -1`,
+    `deny ${runId}`,
+    `approve ${runId} --edit [1]`,
+    `signal ${runId}`,
+    `resume ${runId} --steps 1.5`,
+    `fork ${runId}`,
+    `fork ${runId} --from-step 1 --model dream=x`,
+    'tool call',
+    'tool call echo --args {',
+  ])('%s is wrong usage: exit code 2 and a sentence', async (line) => {
+    const { code, err } = await pawl(line.split(' '));
+    expect(code).toBe(2);
+    expect(err).toContain('error:');
+  });
 
   test('with nothing that points to a Pawl it says how to get one', async () => {
     const { code, err } = await pawl(['runs'], {});
@@ -72,18 +57,18 @@ describe('runs', () => {
     expect(out).toContain('answer');
     expect(out).not.toContain('\u001B');
     expect(out).not.toContain('\u202E');
-    expect(server.seen[0]).toMatchObject({ method: 'POST', body: { agent: 'analyst', input: 'why?' } });
+    expect(cli.server.seen[0]).toMatchObject({ method: 'POST', body: { agent: 'analyst', input: 'why?' } });
   });
 
   test('a run that ended otherwise is exit code 3, one that goes on after --wait is 4', async () => {
-    server.instead.push({ status: 201, body: { ...runView, stopReason: 'max_steps' } });
+    cli.server.instead.push({ status: 201, body: { ...runView, stopReason: 'max_steps' } });
     expect((await pawl(['run', 'analyst', 'why?', '--wait', '1'])).code).toBe(3);
     const running = { status: 200, body: { ...runView, status: 'running', stopReason: null } };
-    server.instead.push(...Array.from({ length: 50 }, () => running));
+    cli.server.instead.push(...Array.from({ length: 50 }, () => running));
     const { code, out } = await pawl(['run', 'analyst', 'why?', '--wait', '1']);
     expect(code).toBe(4);
     expect(out).toContain(`pawl get ${runId}`);
-    expect(server.seen.length).toBeLessThan(20);
+    expect(cli.server.seen.length).toBeLessThan(20);
   });
 
   test('--json is JSON alone, wherever it stands', async () => {
@@ -96,11 +81,37 @@ describe('runs', () => {
   test('runs is a table; get and cancel reach the run', async () => {
     expect((await pawl(['runs'])).out).toMatch(/^RUN +AGENT +STATE/);
     expect((await pawl(['cancel', runId, '--reason', 'enough'])).code).toBe(0);
-    expect(server.seen.at(-1)).toMatchObject({ path: `/v1/runs/${runId}/cancel`, body: { reason: 'enough' } });
+    expect(cli.server.seen.at(-1)).toMatchObject({ path: `/v1/runs/${runId}/cancel`, body: { reason: 'enough' } });
+  });
+
+  test.for([
+    ['waits for a person', actedWith(refundCall), waitingRun, `pawl approve ${runId} call_0_0`],
+    ['pauses', pausedFact, pausedRun, `pawl resume ${runId} --steps 20`],
+  ] as const)('run --follow stops when the run %s and says what to type, exit code 4', async ([, fact, run, line]) => {
+    cli.server.facts = [fact];
+    cli.server.run = run;
+    const { code, out } = await pawl(['run', 'analyst', 'why?', '--follow']);
+    expect(code).toBe(4);
+    expect(out).toContain(`  ${line}\n`);
+  });
+
+  test('run --wait is over when the run waits for a person', async () => {
+    cli.server.run = waitingRun;
+    const { code, out } = await pawl(['run', 'analyst', 'why?', '--wait', '20']);
+    expect([code, cli.server.seen.length]).toEqual([4, 1]);
+    expect(out).toContain('pawl approve');
+  });
+
+  test('get shows phase, plan, arguments and hash', async () => {
+    cli.server.run = waitingRun;
+    const { code, out } = await pawl(['get', runId]);
+    expect(code).toBe(0);
+    for (const text of ['phase waiting', '✓ look the order up', '· pay back', '"amount":120', refundCall.argsHash!])
+      expect(out).toContain(text);
   });
 
   test('what Pawl refuses is a sentence with the code, exit code 1', async () => {
-    server.instead.push(problem(404, 'unknown_run'));
+    cli.server.instead.push(problem(404, 'unknown_run'));
     const { code, out, err } = await pawl(['get', 'run_x']);
     expect([code, out, err]).toEqual([1, '', 'pawl: it is unknown_run (unknown_run)\n']);
   });
@@ -113,12 +124,16 @@ describe('apply', () => {
     'apiVersion: pawl.dev/v1\nkind: Tool\nmetadata: { app: demo, name: t }\nspec: { description: d, builtin: { name: calculator } }\n';
 
   test('several objects of several files, those that others name first', async () => {
-    await writeFile(join(folder, 'a.yaml'), `${tool}---\n# nothing here\n---\n${source}`);
-    await writeFile(join(folder, 'b.yaml'), source.replace('name: w', 'name: v'));
+    await writeFile(join(cli.folder, 'a.yaml'), `${tool}---\n# nothing here\n---\n${source}`);
+    await writeFile(join(cli.folder, 'b.yaml'), source.replace('name: w', 'name: v'));
     const { code, out } = await pawl(['apply', '-f', 'a.yaml', 'b.yaml']);
     expect(code).toBe(0);
     expect(out.trim().split('\n')).toHaveLength(3);
-    expect(server.seen.map(({ path }) => path)).toEqual(['/v1/data-sources/w', '/v1/data-sources/v', '/v1/tools/t']);
+    expect(cli.server.seen.map(({ path }) => path)).toEqual([
+      '/v1/data-sources/w',
+      '/v1/data-sources/v',
+      '/v1/tools/t',
+    ]);
   });
 
   test.for([
@@ -126,13 +141,13 @@ describe('apply', () => {
     ['broken YAML', 'a: [1,\nb: }', 'not YAML'],
     ['nothing', '# empty\n', 'no object'],
   ] as const)('%s is told with the file, and nothing is sent', async ([, text, word]) => {
-    await writeFile(join(folder, 'good.yaml'), tool);
-    await writeFile(join(folder, 'bad.yaml'), text);
+    await writeFile(join(cli.folder, 'good.yaml'), tool);
+    await writeFile(join(cli.folder, 'bad.yaml'), text);
     const { code, err } = await pawl(['apply', '-f', ...(word === 'no object' ? [] : ['good.yaml']), 'bad.yaml']);
     expect(code).toBe(2);
     expect(err).toContain('bad.yaml');
     expect(err).toContain(word);
-    expect(server.seen).toEqual([]);
+    expect(cli.server.seen).toEqual([]);
   });
 });
 
@@ -145,13 +160,13 @@ describe('doctor', () => {
   });
 
   test('finds what npm run dev has left, from a folder below', async () => {
-    await mkdir(join(folder, '.pawl'));
-    const dev = { url: server.url, adminKey: 'admin', apps: { demo: { key: 'dev-key' } } };
-    await writeFile(join(folder, '.pawl/dev.json'), JSON.stringify(dev));
+    await mkdir(join(cli.folder, '.pawl'));
+    const dev = { url: cli.server.url, adminKey: 'admin', apps: { demo: { key: 'dev-key' } } };
+    await writeFile(join(cli.folder, '.pawl/dev.json'), JSON.stringify(dev));
     const { code, out } = await pawl(['doctor'], {});
     expect(code).toBe(0);
     expect(out).toContain('dev.json');
-    expect(server.seen[0]?.headers.authorization).toBe('Bearer dev-key');
+    expect(cli.server.seen[0]?.headers.authorization).toBe('Bearer dev-key');
     const other = await pawl(['runs', '--app', 'none'], {});
     expect(other).toMatchObject({ code: 2 });
     expect(other.err).toContain('demo');
@@ -161,7 +176,7 @@ describe('doctor', () => {
     const nothing = await pawl(['doctor'], {});
     expect(nothing).toMatchObject({ code: 1 });
     expect(nothing.out).toContain('npm run dev');
-    server.instead.push(problem(401, 'unauthorized'));
+    cli.server.instead.push(problem(401, 'unauthorized'));
     const wrong = await pawl(['doctor']);
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.out).toContain('key');

@@ -5,7 +5,6 @@ import { CommandError } from './command-error.ts';
 import { createProgram } from './program.ts';
 
 const program = createProgram((code) => (process.exitCode = code));
-for (const command of [program, ...program.commands]) command.exitOverride();
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

@@ -1,5 +1,4 @@
 /** What the command line prints: plain sentences and columns, or JSON. Text of models and tools never reaches the terminal raw. */
-import type { Fact, RunView } from '@pawl/contracts';
 import pc from 'picocolors';
 
 export type Output = {
@@ -25,57 +24,16 @@ export function safeText(text: string): string {
   return text.replaceAll(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, ' ');
 }
 
-export function describeRun(run: RunView): string {
-  const state = run.status === 'ended' ? `ended: ${run.stopReason ?? 'unknown'}` : run.status;
-  const lines = [
-    `run ${run.id} ${state}`,
-    `  agent ${run.agent} · steps ${run.steps} · tool calls ${run.toolCalls} · tokens ${run.tokens} · ${run.cost.amount} ${run.cost.currency}`,
-  ];
-  if (run.detail) lines.push(`  ${safeText(run.detail)}`);
-  if (run.answer) lines.push('', safeText(run.answer), ...(run.partial ? ['', '(a partial answer)'] : []));
-  return lines.join('\n');
+/** Safe text on one line, cut at `charsMax`. */
+export function shortText(text: string, charsMax = 200): string {
+  const flat = safeText(text).replaceAll(/\s+/g, ' ').trim();
+  return flat.length > charsMax ? `${flat.slice(0, charsMax)} …` : flat;
 }
 
-export function listOfRuns(runs: RunView[]): string {
-  if (runs.length === 0) return 'There are no runs yet. Start one: pawl run <agent> "<question>"';
-  const rows = runs.map((run) => [run.id, run.agent, run.stopReason ?? run.status, run.cost.amount, run.startedAt]);
-  const header = ['RUN', 'AGENT', 'STATE', 'USD', 'STARTED'];
-  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
-  return [header, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** One line about a fact, or undefined where there is nothing to tell. */
-export function describeFact(fact: Fact): string | undefined {
-  const short = (text: string) => {
-    const flat = safeText(text).replaceAll(/\s+/g, ' ').trim();
-    return flat.length > 200 ? `${flat.slice(0, 200)} …` : flat;
-  };
-  switch (fact.kind) {
-    case 'started':
-      return `started   ${fact.agent.name}`;
-    case 'thought':
-      return fact.outcome === 'failed'
-        ? `thought   failed: ${short(fact.error?.message ?? '')}`
-        : `thought   ${short(fact.text)}`;
-    case 'acted':
-      return fact.calls.map((call) => `calls     ${call.tool} ${short(call.args)}`).join('\n');
-    case 'observed':
-      return `observed  ${fact.tool}: ${fact.observation.status} ${short(fact.observation.message ?? fact.observation.data ?? '')}`;
-    case 'ended':
-      return `ended     ${fact.stopReason}`;
-    case 'cancel':
-      return `cancel    ${short(fact.reason ?? '')}`.trimEnd();
-    case 'approval':
-    case 'signal':
-    case 'paused':
-    case 'resumed':
-      return fact.kind;
-  }
+/** Columns under their names, as wide as their longest cell; those in `right` are numbers. */
+export function table(names: string[], rows: string[][], right: ReadonlySet<string> = new Set()): string {
+  const widths = names.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
+  const toCell = (cell: string, column: number) =>
+    right.has(names[column] ?? '') ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+  return [names, ...rows].map((row) => row.map(toCell).join('  ').trimEnd()).join('\n');
 }

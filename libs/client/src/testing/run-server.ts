@@ -5,7 +5,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Fact } from '@pawl/contracts';
+import type { Fact, RunView } from '@pawl/contracts';
+import { answerWord } from './answer-word.ts';
 
 export const runId = `run_${'0'.repeat(32)}`;
 const base = { v: 1 as const, runId, app: 'demo', at: '2026-11-30T10:00:00.000Z' };
@@ -26,13 +27,15 @@ export function storyOf(signals: number, text = ''): Fact[] {
   ];
 }
 
-type Answer = { status: number; body: unknown };
-export type Seen = { method: string; path: string; headers: IncomingMessage['headers']; body: unknown };
+export type Answer = { status: number; body: unknown };
+export type Seen = { method: string; path: string; headers: IncomingMessage['headers']; body: unknown; text: string };
 
 export type RunServer = {
   url: string;
   seen: Seen[];
   facts: Fact[];
+  /** The run as it stands; words of people change it. */
+  run: RunView;
   /** Whether to break an event stream before this event is sent; the second argument counts the connections. */
   cutBefore(index: number, connection: number): boolean;
   /** Whether event streams always begin at the start. */
@@ -42,12 +45,13 @@ export type RunServer = {
   stop(): Promise<void>;
 };
 
-export const runView = {
+export const runView: RunView = {
   id: runId,
   app: 'demo',
   agent: 'analyst',
   revision: 'a'.repeat(64),
   status: 'ended',
+  phase: 'done',
   stopReason: 'final_answer',
   detail: 'answered',
   answer: 'the \u001B[31manswer\u202E',
@@ -68,6 +72,7 @@ export async function startRunServer(facts: Fact[] = storyOf(3)): Promise<RunSer
     url: '',
     seen: [],
     facts,
+    run: runView,
     cutBefore: () => false,
     ignoresLastEventId: false,
     instead: [],
@@ -84,40 +89,52 @@ export async function startRunServer(facts: Fact[] = storyOf(3)): Promise<RunSer
     const { pathname, search } = new URL(request.url ?? '/', 'http://x');
     const text = Buffer.concat(await request.toArray()).toString();
     const body: unknown = text ? JSON.parse(text) : undefined;
-    state.seen.push({ method: request.method ?? '', path: `${pathname}${search}`, headers: request.headers, body });
+    state.seen.push({
+      method: request.method ?? '',
+      path: `${pathname}${search}`,
+      headers: request.headers,
+      body,
+      text,
+    });
     const instead = state.instead.shift();
     if (instead === 'reset') return response.destroy();
     if (instead) return sendJson(response, instead);
-    if (pathname.endsWith('/events')) return await sendEvents(request, response);
+    if (pathname.endsWith('/events'))
+      return await sendEvents(state, response, { request, connection: (connections += 1) });
     if (request.method === 'PUT')
       return sendJson(response, { status: 200, body: { ...(body as object), revision: 'b'.repeat(64) } });
+    const word = answerWord(state, { pathname, text, body });
+    if (word) return sendJson(response, word);
     const isList = request.method === 'GET' && pathname === '/v1/runs';
-    return sendJson(response, { status: 200, body: isList ? { items: [runView], next: null } : runView });
-  };
-
-  const sendEvents = async (request: IncomingMessage, response: ServerResponse) => {
-    connections += 1;
-    const connection = connections;
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-    const behind = state.ignoresLastEventId ? 0 : Number(request.headers['last-event-id'] ?? 0);
-    for (const [index, fact] of state.facts.entries()) {
-      const id = (index + 1) * 10;
-      if (id <= behind) continue;
-      if (state.cutBefore(index, connection)) return response.destroy();
-      const event = `: a comment\nid: ${id}\nevent: ${fact.kind}\ndata: ${JSON.stringify(fact)}\n\n`;
-      // In two pieces, so that an event is met half read.
-      response.write(event.slice(0, 25));
-      await new Promise((resolve) => setImmediate(resolve));
-      response.write(event.slice(25));
-      response.write(`event: delta\ndata: {"step":1,"text":"piece ${index}"}\n\n`);
-    }
-    response.end();
+    return sendJson(response, { status: 200, body: isList ? { items: [state.run], next: null } : state.run });
   };
 
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   state.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   return state;
+}
+
+async function sendEvents(
+  state: RunServer,
+  response: ServerResponse,
+  of: { request: IncomingMessage; connection: number },
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  const behind = state.ignoresLastEventId ? 0 : Number(of.request.headers['last-event-id'] ?? 0);
+  for (const [index, fact] of state.facts.entries()) {
+    const id = (index + 1) * 10;
+    if (id <= behind) continue;
+    if (state.cutBefore(index, of.connection)) return void response.destroy();
+    const event = `: a comment\nid: ${id}\nevent: ${fact.kind}\ndata: ${JSON.stringify(fact)}\n\n`;
+    // In two pieces, so that an event is met half read.
+    response.write(event.slice(0, 25));
+    await new Promise((resolve) => setImmediate(resolve));
+    response.write(event.slice(25));
+    response.write(`event: delta\ndata: {"step":1,"text":"piece ${index}"}\n\n`);
+  }
+  // As long as a run has not ended, there may be more to come.
+  if (state.facts.at(-1)?.kind === 'ended') response.end();
 }
 
 function sendJson(response: ServerResponse, { status, body }: Answer): void {

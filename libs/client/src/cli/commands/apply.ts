@@ -3,15 +3,25 @@ import { readFileSync } from 'node:fs';
 import { registryObjectSchema, type RegistryObject } from '@pawl/contracts';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-import type { PawlClient } from '../../client.ts';
 import { CommandError } from '../command-error.ts';
-import type { Output } from '../output.ts';
+import type { CommandLine, Using } from '../context.ts';
 
 /** What others name comes first. */
 const order: RegistryObject['kind'][] = ['DataSource', 'McpServer', 'ModelRoute', 'Budget', 'Tool', 'Agent'];
 
+export function addApplyCommand({ program, open }: CommandLine): void {
+  program
+    .command('apply')
+    .description('declare the objects of YAML or JSON files: agents, tools, routes, budgets, data sources')
+    .requiredOption(
+      '-f, --file <file...>',
+      'files, or - for standard input; several objects in a file are parted by ---',
+    )
+    .action(async ({ file }: { file: string[] }) => await applyFiles(open(), file));
+}
+
 /** Checks all files before it sends anything, so that a mistake leaves nothing half applied. */
-export async function applyCommand(using: { client: PawlClient; output: Output }, files: string[]): Promise<void> {
+async function applyFiles(using: Using, files: string[]): Promise<void> {
   const objects = files.flatMap(readObjects).toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
   if (objects.length === 0) throw new CommandError(`there is no object in ${files.join(', ')}.`);
   for (const object of objects) {

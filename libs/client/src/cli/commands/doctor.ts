@@ -3,6 +3,7 @@ import { createClient } from '../../client.ts';
 import { isPassing, PawlError } from '../../pawl-error.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection, type Connection, type ConnectionOptions } from '../config.ts';
+import type { CommandLine } from '../context.ts';
 import type { Output } from '../output.ts';
 
 type Finding = { check: string; isFine: boolean; detail: string; advice?: string };
@@ -15,8 +16,18 @@ const services = {
 } as const;
 const answerWithinMs = 5_000;
 
+export function addDoctorCommand(
+  { program, setExitCode }: CommandLine,
+  given: { output: () => Output; connection: () => ConnectionOptions },
+): void {
+  program
+    .command('doctor')
+    .description('check that Pawl is there and works, and say what to do where not')
+    .action(async () => setExitCode(await examine(given.output(), given.connection())));
+}
+
 /** The exit code: 0 when all is well, 1 otherwise. */
-export async function doctorCommand(output: Output, options: ConnectionOptions): Promise<number> {
+async function examine(output: Output, options: ConnectionOptions): Promise<number> {
   const findings = [checkNode(), ...(await checkPawl(options))];
   output.result(findings, () => findings.map((finding) => describe(finding, output)).join('\n'));
   return findings.every(({ isFine }) => isFine) ? 0 : 1;
