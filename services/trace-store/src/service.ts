@@ -18,8 +18,10 @@ import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
 import { serveOperateRoutes } from './http/operate-routes.ts';
 import { servePage } from './http/page.ts';
+import { serveReceiveOtlp } from './http/receive-otlp.ts';
 import { createReads } from './http/reads.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
+import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
 import { createMaintenance, type Chore } from './retention/maintenance.ts';
@@ -48,7 +50,8 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
   });
   const keys = await connectKeys(bus);
   const reads = createReads(database);
-  const access = createAccess({ authorizer: createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY }), reads });
+  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const access = createAccess({ authorizer, reads });
   const policy = createPolicy({ database, keptDays: config.PAWL_TRACE_RETENTION });
   await policy.refresh();
   const tables = createTraceTables({ database, policy });
@@ -69,12 +72,14 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
       notices.publish(records);
     },
   });
+  const receiver = createSpanReceiver({ tables, onStored: (records) => notices.publish(records) });
   const maintenance = createMaintenance({
     log,
     everyMs: config.PAWL_TRACE_MAINTENANCE_MS,
     chores: choresOf({ tables, bus, archiveAfterMs: config.PAWL_TRACE_ARCHIVE_AFTER_MINUTES * 60_000 }),
   });
   compressJson(http);
+  await serveReceiveOtlp(http, { authorizer, receiver });
   serveListTraces(http, { database, access });
   serveOperateRoutes(http, { database, access, reads, onErasure: () => void maintenance.runNow() });
   serveSettingsRoutes(http, { database, access, policy });

@@ -4,11 +4,12 @@ import { runIdSchema } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Http } from '@pawl/service';
 import { comparedStepSchema, compareRuns } from '../record/compare.ts';
-import { explain } from '../record/explain.ts';
 import { findRun } from '../store/read-runs.ts';
-import { readRecords, type BodyLimits, type StoredRecord } from '../store/record-rows.ts';
+import type { ArrangedRecord } from '../otlp/arrange-spans.ts';
+import type { BodyLimits } from '../store/record-rows.ts';
 import type { Access, Lens } from './access.ts';
 import { unknownRun } from './get-trace.ts';
+import { readStory } from './read-story.ts';
 import { tracedRunSchema, viewRun, type TracedRun } from './run-view.ts';
 
 const bodyLimits: BodyLimits = { bodyBytesMax: 1_048_576, totalBytesMax: 16_777_216 };
@@ -42,13 +43,8 @@ async function readSide(
   database: Database,
   key: { app: string; runId: string },
   lens: Lens,
-): Promise<{ run: TracedRun; records: StoredRecord[] } | undefined> {
+): Promise<{ run: TracedRun; records: ArrangedRecord[] } | undefined> {
   const row = await findRun(database, key);
   if (!row) return undefined;
-  const stored = await readRecords(database, key, bodyLimits);
-  const records =
-    lens === 'whole'
-      ? stored
-      : stored.map((record) => (record.body === null ? record : { ...record, body: explain(record.body) }));
-  return { run: viewRun(row), records };
+  return { run: viewRun(row), records: await readStory(database, row, { lens, limits: bodyLimits }) };
 }

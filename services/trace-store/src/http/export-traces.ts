@@ -7,12 +7,12 @@ import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Http } from '@pawl/service';
-import { explain } from '../record/explain.ts';
 import { inStoryOrder } from '../record/story.ts';
-import { listRuns, type ListPlace, type RunFilter } from '../store/read-runs.ts';
-import { readRecords, type BodyLimits } from '../store/record-rows.ts';
+import { listRuns, type ListPlace, type RunFilter, type RunListItem } from '../store/read-runs.ts';
+import type { BodyLimits } from '../store/record-rows.ts';
 import type { Access, Lens } from './access.ts';
 import { filterOf, filterShape } from './list-query.ts';
+import { readStory } from './read-story.ts';
 import { renderRecord } from './record-view.ts';
 import { viewRun, type TracedRun } from './run-view.ts';
 
@@ -48,11 +48,11 @@ export function serveExportTraces(http: Http, { database, access }: { database: 
   });
 }
 
-async function* allRuns(database: Database, filter: RunFilter): AsyncGenerator<TracedRun> {
+async function* allRuns(database: Database, filter: RunFilter): AsyncGenerator<RunListItem> {
   let after: ListPlace | undefined;
   do {
     const page = await listRuns(database, filter, { after, count: pageRuns, excerptChars });
-    for (const row of page.rows) yield viewRun(row);
+    yield* page.rows;
     after = page.next;
   } while (after);
 }
@@ -61,13 +61,13 @@ async function* jsonLines(
   database: Database,
   { filter, lens, hasRecords }: { filter: RunFilter; lens: Lens; hasRecords: boolean },
 ): AsyncGenerator<string> {
-  for await (const run of allRuns(database, filter)) {
+  for await (const row of allRuns(database, filter)) {
+    const run = viewRun(row);
     yield `${JSON.stringify({ type: 'run', ...run })}\n`;
     if (!hasRecords) continue;
-    const records = await readRecords(database, { app: run.app, runId: run.id }, bodyLimits);
+    const records = await readStory(database, row, { lens, limits: bodyLimits });
     for (const record of inStoryOrder(records)) {
-      const body = record.body !== null && lens === 'explained' ? explain(record.body) : record.body;
-      const text = renderRecord({ ...record, body }, { step: undefined, traceId: run.traceId });
+      const text = renderRecord(record, { step: undefined, traceId: run.traceId });
       yield `{"type":"record","runId":${JSON.stringify(run.id)},${text.slice(1)}\n`;
     }
   }
@@ -98,7 +98,8 @@ const csvColumns: [string, (run: TracedRun) => string | number | boolean | null]
 
 async function* csvLines(database: Database, filter: RunFilter): AsyncGenerator<string> {
   yield `${csvColumns.map(([name]) => name).join(',')}\r\n`;
-  for await (const run of allRuns(database, filter)) {
+  for await (const row of allRuns(database, filter)) {
+    const run = viewRun(row);
     yield `${csvColumns.map(([, valueOf]) => csvCell(valueOf(run))).join(',')}\r\n`;
   }
 }

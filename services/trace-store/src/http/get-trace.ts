@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Http } from '@pawl/service';
-import { explain } from '../record/explain.ts';
 import type { Policy } from '../retention/policy.ts';
 import { inStoryOrder, missingSlots, stepsByThought } from '../record/story.ts';
 import { findRun } from '../store/read-runs.ts';
-import { readRecords, type BodyLimits, type StoredRecord } from '../store/record-rows.ts';
+import type { ArrangedRecord } from '../otlp/arrange-spans.ts';
+import type { BodyLimits } from '../store/record-rows.ts';
 import { readUnreadable, type UnreadableSlot } from '../store/rejected-rows.ts';
 import type { Access } from './access.ts';
+import { readStory } from './read-story.ts';
 import { renderRecord } from './record-view.ts';
 import { viewRun, type TracedRun } from './run-view.ts';
 
@@ -31,8 +32,7 @@ export function serveGetTrace(
     const version = `"${row.records}-${unreadable.length}-${row.is_lost ? 'lost' : row.status}-${lens}"`;
     void reply.header('etag', version).header('cache-control', 'private, no-cache');
     if (request.headers['if-none-match'] === version) return reply.code(304).send();
-    const stored = await readRecords(database, key, bodyLimits);
-    const records = lens === 'whole' ? stored : stored.map(withoutThoughts);
+    const records = await readStory(database, row, { lens, limits: bodyLimits });
     const run = viewRun(row);
     const traceUrl = run.traceId === null ? undefined : policy.traceUrlOf(app)?.replace('{traceId}', run.traceId);
     const trace = { run, records, unreadable, links: { trace: traceUrl ?? null } };
@@ -50,19 +50,17 @@ export function unknownRun(): RejectedError {
   return new RejectedError('unknown_run', 'the app has no run with this id');
 }
 
-function withoutThoughts(record: StoredRecord): StoredRecord {
-  return record.body === null ? record : { ...record, body: explain(record.body) };
-}
-
 type Links = {
   /** Where the run's trace can be seen elsewhere. */
   trace: string | null;
 };
-type Trace = { run: TracedRun; records: StoredRecord[]; unreadable: UnreadableSlot[]; links: Links };
+type Trace = { run: TracedRun; records: ArrangedRecord[]; unreadable: UnreadableSlot[]; links: Links };
 
 function renderTrace({ run, records, unreadable, links }: Trace): string {
   const steps = stepsByThought(records);
-  const missing = missingSlots(records, new Set(unreadable.map(({ slot }) => slot)));
+  // Nobody knows which spans another agent would have had.
+  const isComplete = run.source === 'otlp';
+  const missing = isComplete ? [] : missingSlots(records, new Set(unreadable.map(({ slot }) => slot)));
   const items = inStoryOrder(records).map((record) =>
     renderRecord(record, { step: record.m === null ? undefined : steps.get(record.m), traceId: run.traceId }),
   );

@@ -1,6 +1,7 @@
 /**
  * Watching, by server-sent events: `GET /v1/traces/live` tells every run of the app that has something new,
  * `GET /v1/traces/{runId}/live` every record of a run as it is stored, from the start or behind `Last-Event-ID`, to its end.
+ * Of another agent's spans only the run is told: what they are follows from all of them.
  * A record may come twice where a client comes back; its slot tells. Nothing that was stored is passed over.
  * Source: HTML Living Standard, server-sent events.
  */
@@ -8,13 +9,13 @@ import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Database } from '@pawl/db';
 import type { Http, Log } from '@pawl/service';
-import { explain } from '../record/explain.ts';
 import { inStoryOrder } from '../record/story.ts';
 import type { StoredNotices } from '../stored-notices.ts';
 import { findRun } from '../store/read-runs.ts';
-import { readRecords, type BodyLimits } from '../store/record-rows.ts';
+import type { BodyLimits } from '../store/record-rows.ts';
 import type { Access, Lens } from './access.ts';
 import { isRunId, unknownRun } from './get-trace.ts';
+import { readStory } from './read-story.ts';
 import { renderRecord } from './record-view.ts';
 import { viewRun } from './run-view.ts';
 
@@ -101,11 +102,11 @@ function watchRun({ database, notices }: LiveRoutes, { app, runId, lens, storedA
       const row = await findRun(database, { app, runId });
       if (!row) return true;
       const id = Date.now();
-      const news = await readRecords(database, { app, runId, storedAfter, without: told }, bodyLimits);
+      const news = await readStory(database, row, { lens, limits: bodyLimits, range: { storedAfter, without: told } });
       for (const record of inStoryOrder(news)) {
-        told.push(record.slot);
-        const body = record.body !== null && lens === 'explained' ? explain(record.body) : record.body;
-        const data = renderRecord({ ...record, body }, { step: undefined, traceId: row.trace_id });
+        told.push(record.storedSlot ?? record.slot);
+        if (row.source === 'otlp') continue;
+        const data = renderRecord(record, { step: undefined, traceId: row.trace_id });
         await write(formatEvent({ id, name: 'record', data }));
       }
       const isEnded = row.status === 'ended';

@@ -1,9 +1,9 @@
 /** A record as the traces API shows it, as JSON text: the body is put in as it was stored, digit for digit. */
-import type { StoredRecord } from '../store/record-rows.ts';
+import type { ArrangedRecord } from '../otlp/arrange-spans.ts';
 
 /** JSON text of one record. A body that is too large for a list is named by `bodyRef` instead. */
 export function renderRecord(
-  record: StoredRecord,
+  record: ArrangedRecord,
   story: { step: number | undefined; traceId: string | null },
 ): string {
   const head = JSON.stringify({
@@ -22,6 +22,9 @@ export function renderRecord(
     durationMs: record.durationMs,
     traceId: record.traceId ?? story.traceId,
     spanId: record.spanId,
+    ...optional('parentSpanId', record.parentSpanId),
+    ...(record.isOrphan ? { isOrphan: true } : {}),
+    ...optional('model', record.model),
     ...(record.inputTokens === null ? {} : { tokens: { input: record.inputTokens, output: record.outputTokens ?? 0 } }),
     ...optional('costNanoUsd', record.costNanoUsd),
     ...(record.marks.length > 0 ? { marks: record.marks } : {}),
@@ -31,8 +34,9 @@ export function renderRecord(
 }
 
 /** Where the body of a record is on its own. */
-export function bodyPath(record: { runId: string; slot: string }): string {
-  return `/v1/traces/${encodeURIComponent(record.runId)}/records/${encodeURIComponent(record.slot)}`;
+export function bodyPath(record: { runId: string; slot: string; storedSlot?: string }): string {
+  const slot = record.storedSlot ?? record.slot;
+  return `/v1/traces/${encodeURIComponent(record.runId)}/records/${encodeURIComponent(slot)}`;
 }
 
 function optional<K extends string, V>(key: K, value: V | null): Partial<Record<K, V>> {

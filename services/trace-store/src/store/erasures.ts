@@ -82,6 +82,7 @@ export async function removeRun(database: Database, { app, runId }: RunKey, eras
     await client.query('select from traces.runs where app = $1 and run_id = $2 for update', [app, runId]);
     await client.query('delete from traces.contents where app = $1 and run_id = $2', [app, runId]);
     await client.query('delete from traces.rejected where app = $1 and run_id = $2', [app, runId]);
+    await client.query('delete from traces.foreign_runs where app = $1 and run_id = $2', [app, runId]);
     const records = await client.query('delete from traces.records where app = $1 and run_id = $2 returning slot', [
       app,
       runId,
