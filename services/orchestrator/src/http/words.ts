@@ -71,7 +71,7 @@ function resumeRoute(http: Http, using: WordRoutes): void {
   const schema = { params: runParams, body: resumeRunSchema.nullish() };
   http.post('/v1/runs/:id/resume', { schema }, async (request, reply) => {
     const { state, base, view } = await openRun(request, using);
-    if (!pauseOf(state)) throw new RejectedError('conflict', 'the run is not paused');
+    if (!pauseOf(state) || state.cancel) throw new RejectedError('conflict', 'the run is not paused');
     const limits = raiseLimits(limitsOf(state), request.body?.limits ?? {});
     checkRaised(state, limits);
     const deadlineAt = new Date(Date.parse(base.at) + limits.wallClockMs).toISOString();

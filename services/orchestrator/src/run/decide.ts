@@ -14,7 +14,7 @@ import { circlingBefore, isWithoutNews } from './guards.ts';
 import { closingTimeMs, deadlineMs, graceMs, guardsOf, limitReached, outputRoom, outputTokens } from './limits.ts';
 import { nextPurpose } from './next-purpose.ts';
 import { replyOf } from './reply.ts';
-import { pauseOf, type RunState, type Turn } from './state.ts';
+import { isBeforeResume, pauseOf, type RunState, type Turn } from './state.ts';
 import { stop } from './stop.ts';
 import { promptTokensOf } from './tokens.ts';
 import { isStep } from './totals.ts';
@@ -53,12 +53,10 @@ function goOn(state: RunState, definition: Definition, nowMs: number): Action[] 
   ];
 }
 
-/** The newest turn, unless it belongs to the time before the run was resumed. */
+/** The newest turn, unless what it brought about was over when the run was resumed. */
 function lastTurnSinceResume(state: RunState): Turn | undefined {
   const turn = state.turns.at(-1);
-  const resumedAt = state.resumes.at(-1)?.at;
-  const isOld = resumedAt !== undefined && (turn?.thought?.at ?? '') <= resumedAt && !isPlainStep(turn);
-  return isOld ? undefined : turn;
+  return turn && (isPlainStep(turn) || !isBeforeResume(state, turn)) ? turn : undefined;
 }
 
 /** Whether a turn is a step with calls: it counts whenever it was made. */
@@ -114,12 +112,6 @@ function reasonToClose(
   if (!turn || !isPlainStep(turn) || isBeforeResume(state, turn)) return undefined;
   if (circlingBefore(state, spec, state.turns.length) === 'stop') return 'repeated_action';
   return isWithoutNews(state, spec) ? 'no_new_information' : undefined;
-}
-
-/** Whether a turn was made before the run was last resumed: what circled then was forgiven. */
-function isBeforeResume(state: RunState, turn: Turn): boolean {
-  const resumedAt = state.resumes.at(-1)?.at;
-  return resumedAt !== undefined && (turn.thought?.at ?? '') <= resumedAt;
 }
 
 function reasonOfFailure(failed: Thought): StopReason {

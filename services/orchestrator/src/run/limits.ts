@@ -70,7 +70,7 @@ export function raiseLimits(from: SettledLimits, change: Limits): SettledLimits 
 
 /** When the wall clock runs out, times of waiting for people not counted. */
 export function deadlineMs(state: RunState, nowMs: number): number {
-  const resumed = state.resumes.at(-1);
+  const resumed = state.resumes.at(-1)?.resumed;
   const fromMs = Date.parse(resumed?.at ?? state.started.at);
   return Date.parse(resumed?.deadlineAt ?? state.started.deadlineAt) + waitedMs(state, { fromMs, nowMs });
 }

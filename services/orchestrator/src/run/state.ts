@@ -31,6 +31,9 @@ export type Turn = {
 /** A signal, and the call of `ask_user` that was open when it came, if any: it is the answer to that. */
 export type ReceivedSignal = { readonly signal: Signal; readonly answers?: { readonly m: number; readonly i: number } };
 
+/** A resumption, and how many turns there were when it came: what they brought about is over. */
+export type ReceivedResume = { readonly resumed: Resumed; readonly turnsBefore: number };
+
 export type RunState = {
   readonly started: Started;
   /** By m, without gaps in a legal log. Those of a fork's seed come first. */
@@ -38,7 +41,7 @@ export type RunState = {
   /** In the order of the log. */
   readonly signals: readonly ReceivedSignal[];
   readonly pauses: readonly Paused[];
-  readonly resumes: readonly Resumed[];
+  readonly resumes: readonly ReceivedResume[];
   readonly cancel?: Cancel;
   readonly ended?: Ended;
 };
@@ -67,7 +70,7 @@ export function evolve(state: RunState | undefined, fact: Fact): RunState | unde
     case 'paused':
       return state.pauses.length === fact.k ? { ...state, pauses: [...state.pauses, fact] } : state;
     case 'resumed':
-      return state.resumes.length === fact.k ? { ...state, resumes: [...state.resumes, fact] } : state;
+      return withResume(state, fact);
     case 'cancel':
       return state.cancel ? state : { ...state, cancel: fact };
     case 'ended':
@@ -88,12 +91,22 @@ export function pauseOf(state: RunState): Paused | undefined {
 
 /** The limits as they are now. */
 export function limitsOf(state: RunState): SettledLimits {
-  return state.resumes.at(-1)?.limits ?? state.started.limits;
+  return state.resumes.at(-1)?.resumed.limits ?? state.started.limits;
 }
 
 /** Turns that were taken over from the run that this one is a fork of. */
 export function seededTurns(state: RunState): number {
   return (state.started.seed ?? []).reduce((count, fact) => Math.max(count, fact.m + 1), 0);
+}
+
+/** Whether a turn was made before the run was last resumed. */
+export function isBeforeResume(state: RunState, turn: Turn): boolean {
+  return turn.m < (state.resumes.at(-1)?.turnsBefore ?? 0);
+}
+
+function withResume(state: RunState, resumed: Resumed): RunState {
+  if (state.resumes.length !== resumed.k) return state;
+  return { ...state, resumes: [...state.resumes, { resumed, turnsBefore: state.turns.length }] };
 }
 
 function withTurn(state: RunState, m: number, change: (turn: Turn) => Turn): RunState {
