@@ -5,12 +5,12 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createClient } from '@pawl/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTerminal } from './commands/terminal.ts';
 import { readConfig } from './config.ts';
 import { followRun } from './demo/follow-run.ts';
 import { DEFAULT_EXAMPLE, loadExample } from './example/load-example.ts';
-import { createPawlApi } from './example/pawl-api.ts';
 import { freePort } from './free-port.ts';
 import { removeCluster } from './postgres/cluster-place.ts';
 import { createStack } from './stack.ts';
@@ -48,10 +48,10 @@ test(
     const stack = await openStack(lines);
     const first = await stack.start();
     const example = await loadExample(folder.root, DEFAULT_EXAMPLE);
-    const api = createPawlApi(first.devFile.url, first.appKey);
-    const run = await api.startRun(example.agent, example.question);
+    const client = createClient({ baseUrl: first.devFile.url, key: first.appKey });
+    const run = await client.startRun({ agent: example.agent, input: example.question });
     const stopReason = await followRun({
-      api,
+      client,
       run,
       question: example.question,
       terminal: { ...createTerminal(), print: (text) => lines.push(text), progress: () => undefined },
@@ -68,7 +68,7 @@ test(
     expect(second.appKey).toBe(first.appKey);
     expect(second.devFile.adminKey).toBe(first.devFile.adminKey);
     expect(readDevFile(folder)).toEqual(second.devFile);
-    const kept = createPawlApi(second.devFile.url, second.appKey);
+    const kept = createClient({ baseUrl: second.devFile.url, key: second.appKey });
     expect((await kept.getRun(run.id)).stopReason).toBe('final_answer');
     await again.stop();
     expect(readdirSync(folder.logs)).toEqual(

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { createPawlApi } from './example/pawl-api.ts';
+import { createClient, PawlError } from '@pawl/client';
 import type { Example } from './example/load-example.ts';
 import { openFrontDoor } from './front-door/front-door.ts';
 import { MODEL_KEY_SECRET, endpointRoutes, simRoutes } from './model/choose-model.ts';
@@ -99,11 +99,11 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
   );
 
   progress('Declaring the example');
-  const admin = createPawlApi(door.url, adminKey);
+  const admin = createClient({ baseUrl: door.url, key: adminKey });
   const routes = config.model
     ? endpointRoutes(example.app, config.model)
     : simRoutes(example.app, sim?.baseUrl ?? '', sim?.models ?? []);
-  const appKey = await findAppKey(door.url, example.app, { stored, createKey: admin.createKey });
+  const appKey = (await findAppKey(door.url, example.app, stored)) ?? (await admin.createKey({ app: example.app })).key;
   for (const object of [...routes, ...example.objects]) await admin.putObject(object);
 
   const apps = { ...stored?.apps, [example.app]: { key: appKey } };
@@ -143,12 +143,14 @@ async function startServers(
 }
 
 /** The key of the last start if it is still accepted; clients that were given it keep working. */
-async function findAppKey(
-  url: string,
-  app: string,
-  { stored, createKey }: { stored: DevFile | undefined; createKey: (app: string) => Promise<string> },
-): Promise<string> {
-  const known = stored?.apps[app]?.key;
-  if (known && (await createPawlApi(url, known).isKeyAccepted())) return known;
-  return createKey(app);
+async function findAppKey(url: string, app: string, stored: DevFile | undefined): Promise<string | undefined> {
+  const key = stored?.apps[app]?.key;
+  if (key === undefined) return undefined;
+  try {
+    await createClient({ baseUrl: url, key }).listRuns({ limit: 1 });
+    return key;
+  } catch (error) {
+    if (error instanceof PawlError && [401, 403].includes(error.status)) return undefined;
+    throw error;
+  }
 }

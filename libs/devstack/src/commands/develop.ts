@@ -1,6 +1,7 @@
 /**
  * What `dev` and `demo` share: one stack per checkout, an orderly end on Ctrl-C, failures as sentences.
  */
+import { PawlError } from '@pawl/client';
 import { DevstackError } from '../devstack-error.ts';
 import { loadExample } from '../example/load-example.ts';
 import type { Example } from '../example/load-example.ts';
@@ -40,7 +41,7 @@ export async function develop(
     process.exit(await withStack({ command, commandLine, terminal, body }));
   } catch (error) {
     terminal.progressDone();
-    console.error(error instanceof DevstackError ? error.message : error);
+    console.error(error instanceof DevstackError || error instanceof PawlError ? error.message : error);
     process.exit(1);
   }
 }

@@ -1,6 +1,7 @@
 import colors from 'picocolors';
 import { expect, test } from 'vitest';
-import { renderCard, wrap } from './cards.ts';
+import { renderCard } from './cards.ts';
+import { wrap } from './wrap.ts';
 
 const style = { colors: colors.createColors(false), width: 60 };
 const base = { v: 1, runId: 'run_01', app: 'demo', at: '2026-11-30T10:00:00.000Z' };
@@ -25,7 +26,35 @@ test('a thought shows its text and its cost', () => {
 
 test('a thought that is the answer has no card of its own', () => {
   expect(render({ ...thought, calls: [] })).toBeUndefined();
-  expect(render({ ...thought, calls: [], purpose: 'reflect' })).toContain('Agent Thinking · reflect');
+});
+
+test.each([
+  ['plan', 'makes a plan'],
+  ['reflect', 'looks back at what it has found so far'],
+  ['summarize', 'sums up the steps so far'],
+])('a thought to %s says so in words: %s', (purpose, words) => {
+  expect(render({ ...thought, calls: [], purpose })).toBe(
+    `Agent Thinking · ${words} · 0.0012 USD\n  I look at the trend first.\n`,
+  );
+});
+
+test('a call that waits for a person says so', () => {
+  const call = { i: 0, tool: 'refund', args: '{"amount":120}', admission: 'approval', why: 'above 100' };
+  expect(render({ kind: 'acted', m: 0, step: 1, calls: [call] })).toBe(
+    'Operation Executed\n  refund {"amount":120} · waits for approval: above 100\n',
+  );
+});
+
+test('a result of one row with long cells is no raw JSON', () => {
+  const observation = { status: 'ok', data: `{"rows":[{"id":7,"note":"${'so it is '.repeat(5)}"}]}` };
+  expect(
+    render({
+      kind: 'observed',
+      tool: 'query',
+      observation: { message: null, suggestion: null, ...observation },
+      durationMs: 1,
+    }),
+  ).toBe('Result Obtained · query · 1 ms\n  id    7\n  note  so it is so it is so it is so it is so it is\n');
 });
 
 test('parallel calls are one card', () => {

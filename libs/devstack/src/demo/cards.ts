@@ -3,14 +3,24 @@
  * Conclusion. Pure. Nothing that a tool or a model wrote reaches the terminal as a control sequence.
  */
 import { formatNano } from '@pawl/contracts';
-import type { Acted, Ended, Fact, Observed, RunView, Thought } from '@pawl/contracts';
+import type { Acted, Ended, Fact, Observed, Purpose, RunView, Thought } from '@pawl/contracts';
 import type { Terminal } from '../commands/terminal.ts';
-import { renderTable } from './table.ts';
+import { renderRows } from './table.ts';
+import { wrap } from './wrap.ts';
 
 type Style = Pick<Terminal, 'colors' | 'width'>;
 
 const INDENT = '  ';
 const BODY_LINES_MAX = 12;
+
+/** What a thought is for, where it is not simply the next one. */
+const PURPOSE_WORDS: Record<Purpose, string> = {
+  think: '',
+  plan: 'makes a plan',
+  reflect: 'looks back at what it has found so far',
+  summarize: 'sums up the steps so far',
+  conclude: 'answers with what it has',
+};
 
 /** The card of a fact, or undefined when the fact has none. */
 export function renderCard(fact: Fact, style: Style): string | undefined {
@@ -38,10 +48,12 @@ export function renderCard(fact: Fact, style: Style): string | undefined {
 }
 
 /** What the run took, in one line, and where to find it. */
-export function renderSummary(run: RunView, last: Fact & { kind: 'ended' | 'paused' }, { colors }: Style): string {
-  const seconds = last.kind === 'ended' ? `, ${(last.durationMs / 1000).toFixed(1)} s` : '';
+export function renderSummary(run: RunView, took: { durationMs: number | undefined }, { colors }: Style): string {
+  const seconds = took.durationMs === undefined ? '' : `, ${(took.durationMs / 1000).toFixed(1)} s`;
   const tokens = run.tokens.toLocaleString('en-US');
+  const next = run.status === 'ended' ? [] : [`${INDENT}next   npx pawl get ${run.id}`];
   return [
+    ...next,
     `${INDENT}cost   ${colors.bold(`${run.cost.amount} ${run.cost.currency}`)} for ${run.steps} steps, ${run.toolCalls} tool calls, ${tokens} tokens${seconds}`,
     `${INDENT}trace  ${run.traceId}`,
   ].join('\n');
@@ -49,8 +61,8 @@ export function renderSummary(run: RunView, last: Fact & { kind: 'ended' | 'paus
 
 function thinkingCard(thought: Thought, style: Style): string | undefined {
   const title = style.colors.cyan('Agent Thinking');
-  const purpose = thought.purpose === 'think' ? '' : ` · ${thought.purpose}`;
-  const note = style.colors.dim(`${purpose}${costOf(thought)}`);
+  const purpose = PURPOSE_WORDS[thought.purpose];
+  const note = style.colors.dim(`${purpose && ` · ${purpose}`}${costOf(thought)}`);
   if (thought.outcome === 'failed') {
     return card(style, `${title}${note}`, [`No answer from the model: ${thought.error?.message ?? 'no reason given'}`]);
   }
@@ -61,11 +73,12 @@ function thinkingCard(thought: Thought, style: Style): string | undefined {
 
 function operationCard(acted: Acted, style: Style): string {
   const note = acted.calls.length > 1 ? style.colors.dim(` · ${acted.calls.length} at once`) : '';
-  return card(
-    style,
-    `${style.colors.magenta('Operation Executed')}${note}`,
-    acted.calls.map(({ tool, args }) => `${tool} ${args}`),
-  );
+  return card(style, `${style.colors.magenta('Operation Executed')}${note}`, acted.calls.map(describeCall));
+}
+
+function describeCall({ tool, args, admission, why }: Acted['calls'][number]): string {
+  const waits = { approval: ` · waits for approval: ${why ?? ''}`, input: ' · waits for an answer' };
+  return `${tool} ${args}${admission === 'approval' || admission === 'input' ? waits[admission] : ''}`;
 }
 
 function resultCard({ observation, tool, durationMs }: Observed, style: Style): string {
@@ -87,7 +100,7 @@ function conclusionCard(ended: Ended, style: Style): string {
 }
 
 function showData(json: string, width: number): string {
-  return renderTable(json, width)?.join('\n') ?? json;
+  return renderRows(json, width)?.join('\n') ?? json;
 }
 
 function costOf(thought: Thought): string {
@@ -105,25 +118,4 @@ function card(style: Style & { isLong?: boolean }, title: string, body: readonly
 function toPlainText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what it removes
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
-}
-
-/** Lines of at most `width` characters, broken between words where possible. */
-export function wrap(text: string, width: number): string[] {
-  return text
-    .trimEnd()
-    .split('\n')
-    .flatMap((line) => wrapLine(line, Math.max(width, 20)));
-}
-
-function wrapLine(line: string, width: number): string[] {
-  const lines: string[] = [];
-  let rest = line.replaceAll('\t', '  ');
-  while (rest.length > width) {
-    // JSON has no spaces; it may break after a comma.
-    const space = Math.max(rest.lastIndexOf(' ', width), rest.lastIndexOf(',', width - 1) + 1);
-    const cut = space > width / 2 ? space : width;
-    lines.push(rest.slice(0, cut).trimEnd());
-    rest = rest.slice(cut).trimStart();
-  }
-  return [...lines, rest];
 }

@@ -1,21 +1,17 @@
 /**
- * Follows one run over its event stream and prints each fact as a card, until the run ends or pauses.
+ * Follows one run over its events and prints each fact as a card, until it ends, pauses or waits for people.
  */
-import { factSchema } from '@pawl/contracts';
-import type { Fact, RunView } from '@pawl/contracts';
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { PawlClient } from '@pawl/client';
+import type { RunView } from '@pawl/contracts';
 import type { Terminal } from '../commands/terminal.ts';
 import { DevstackError } from '../devstack-error.ts';
-import type { PawlApi } from '../example/pawl-api.ts';
-import { poll } from '../process/poll.ts';
 import { renderCard, renderSummary } from './cards.ts';
 
 /** A run has limits of its own (120 s by default); this is only against a stack that is broken. */
 const RUN_WITHIN_MS = 10 * 60_000;
-const RECONNECT_EVERY_MS = 500;
 
 export interface FollowOptions {
-  api: PawlApi;
+  client: PawlClient;
   run: RunView;
   question: string;
   terminal: Terminal;
@@ -24,63 +20,36 @@ export interface FollowOptions {
 
 /**
  * The stop reason of the run; undefined when the user interrupted.
- * @throws DevstackError when the run does not end in time.
+ * @throws DevstackError when the run does not come to rest in time, PawlError when Pawl does not answer for a minute.
  */
 export async function followRun(options: FollowOptions): Promise<string | undefined> {
-  const { api, run, terminal, interrupted } = options;
+  const { client, run, terminal, interrupted } = options;
   terminal.print(`\n${terminal.colors.bold(options.question)}\n`);
-  let lastEventId: string | undefined;
-  const readOn = async (): Promise<Fact | undefined> => {
+  const late = AbortSignal.timeout(RUN_WITHIN_MS);
+  try {
+    const durationMs = await printCards(options, AbortSignal.any([interrupted, late]));
+    const view = await client.getRun(run.id);
+    terminal.print(renderSummary(view, { durationMs }, terminal));
+    return view.stopReason ?? view.status;
+  } catch (error) {
     if (interrupted.aborted) return undefined;
-    terminal.progress(`Run ${run.id}`);
-    for await (const { id, fact } of readFacts(api, { runId: run.id, lastEventId, signal: interrupted })) {
-      lastEventId = id ?? lastEventId;
-      const card = renderCard(fact, terminal);
-      if (card) terminal.print(card);
-      if (fact.kind === 'ended' || fact.kind === 'paused') return fact;
-    }
-    return undefined;
-  };
-  const last = await poll(async () => (interrupted.aborted ? 'interrupted' : readOn()), {
-    deadlineMs: RUN_WITHIN_MS,
-    intervalMs: RECONNECT_EVERY_MS,
-  });
-  terminal.progressDone();
-  if (last === 'interrupted') return undefined;
-  if (last?.kind !== 'ended' && last?.kind !== 'paused') {
+    if (!late.aborted) throw error;
     throw new DevstackError(
       `Run ${run.id} did not end within ${RUN_WITHIN_MS / 60_000} minutes. The logs are in .pawl/logs.`,
     );
-  }
-  terminal.print(renderSummary(await api.getRun(run.id), last, terminal));
-  return last.stopReason;
-}
-
-interface ReadOptions {
-  runId: string;
-  lastEventId: string | undefined;
-  signal: AbortSignal;
-}
-
-/** Ends without an error when the stream breaks; the caller opens it again. */
-async function* readFacts(api: PawlApi, options: ReadOptions): AsyncGenerator<{ id: string | undefined; fact: Fact }> {
-  try {
-    const response = await api.openEvents(options.runId, options.lastEventId, options.signal);
-    if (!response.ok || !response.body) return;
-    const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-    for await (const event of events) {
-      const parsed = factSchema.safeParse(parseJson(event.data));
-      if (parsed.success) yield { id: event.id, fact: parsed.data };
-    }
-  } catch {
-    // The connection broke or the user interrupted.
+  } finally {
+    terminal.progressDone();
   }
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/** How long the run took; undefined when it has not ended. */
+async function printCards({ client, run, terminal }: FollowOptions, signal: AbortSignal): Promise<number | undefined> {
+  terminal.progress(`Run ${run.id}`);
+  for await (const event of client.events(run.id, { untilRest: true, signal })) {
+    if (event.kind !== 'fact') continue;
+    const card = renderCard(event.fact, terminal);
+    if (card) terminal.print(card);
+    if (event.fact.kind === 'ended') return event.fact.durationMs;
   }
+  return undefined;
 }
