@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildPage } from '../services/trace-store/web/build.mjs';
 import { installPackages } from './install.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -18,11 +19,15 @@ const VERBS = {
   'test:full': ['scripts/test.ts', '--full'],
   verify: ['scripts/verify.ts'],
   lint: ['scripts/verify.ts', '--only', 'lint,boundaries,unused'],
-  types: ['scripts/verify.ts', '--only', 'types'],
+  types: ['scripts/verify.ts', '--only', 'types,page types'],
   format: ['scripts/verify.ts', '--write-format'],
   generate: ['scripts/generate.ts'],
   bench: ['scripts/bench.ts'],
+  build: ['services/trace-store/web/build.mjs'],
 };
+
+/** These serve or test the page, so they build it first where it is missing or stale. */
+const NEED_PAGE = new Set(['demo', 'dev', 'test', 'test:full', 'verify']);
 
 export async function launch(verb, args) {
   const script = VERBS[verb];
@@ -31,7 +36,7 @@ export async function launch(verb, args) {
     process.exitCode = 1;
     return;
   }
-  if (!(await installPackages(ROOT))) {
+  if (!(await installPackages(ROOT)) || (NEED_PAGE.has(verb) && !(await buildPage()))) {
     process.exitCode = 1;
     return;
   }

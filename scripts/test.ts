@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startVitest } from 'vitest/node';
-import { DevstackError, ensureNatsServer } from '@pawl/devstack';
+import { DevstackError, ensureChromium, ensureNatsServer } from '@pawl/devstack';
 import { TestReport } from './test-report.ts';
 
 const { values, positionals } = parseArgs({
@@ -28,6 +28,7 @@ async function main(): Promise<number> {
     console.log('0 passed, 1 failed, 0 skipped');
     return 1;
   }
+  if (values.root === undefined) await findBrowser();
   const report = new TestReport();
   const vitest = await startVitest(positionals, {
     run: true,
@@ -39,4 +40,14 @@ async function main(): Promise<number> {
   for (const remark of report.remarks) console.log(remark);
   console.log(report.lastLine());
   return report.failed > 0 ? 1 : 0;
+}
+
+/** Without one the tests of the page are skipped, and say so. */
+async function findBrowser(): Promise<void> {
+  try {
+    await ensureChromium({ say: (sentence) => console.error(sentence) });
+  } catch (error) {
+    if (!(error instanceof DevstackError)) throw error;
+    console.error(error.message);
+  }
 }

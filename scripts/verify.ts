@@ -14,6 +14,7 @@ const steps: Record<string, readonly string[]> = {
   lint: [join(BIN, 'oxlint'), '--type-aware', '--report-unused-disable-directives', ...CODE],
   format: [join(BIN, 'oxfmt'), '--check', '.'],
   types: [join(BIN, 'tsc'), '--noEmit', '-p', '.'],
+  'page types': [join(BIN, 'tsc'), '--noEmit', '-p', 'services/trace-store/web'],
   boundaries: [join(BIN, 'turbo'), 'boundaries'],
   unused: [join(BIN, 'knip'), '--no-progress'],
   tests: [process.execPath, join(import.meta.dirname, 'test.ts')],

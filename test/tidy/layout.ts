@@ -2,12 +2,17 @@
 import type { SourceFile } from './repository.ts';
 
 export function isCode({ path }: SourceFile): boolean {
-  return /\.(ts|mts|mjs|js)$/.test(path) && !path.endsWith('.d.mts') && !path.endsWith('.d.ts');
+  return /\.(ts|tsx|mts|mjs|js)$/.test(path) && !path.endsWith('.d.mts') && !path.endsWith('.d.ts');
 }
 
 /** Whether a file exists for tests alone. */
 export function isForTests(path: string): boolean {
   return /\.(test|suite|bench)\.ts$/.test(path) || /\/testing\//.test(path) || /^(test|libs\/testkit)\//.test(path);
+}
+
+/** Whether a file is built into a page: what it imports is in the result, not in what the service needs while it runs. */
+export function isBundled(path: string): boolean {
+  return /^services\/[^/]+\/web\//.test(path);
 }
 
 /** The folder of the workspace that a file belongs to; the empty text for the root. */

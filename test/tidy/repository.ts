@@ -7,7 +7,7 @@ export type SourceFile = { readonly path: string; readonly text: string };
 
 const skippedFolders = new Set(['.git', '.pawl', '.turbo', 'coverage', 'dist', 'node_modules']);
 const textFile =
-  /(\.(ts|mts|mjs|js|json|md|sql|ya?ml|css|html|sh|tpl|txt|toml)|Dockerfile|\.npmrc|\.gitignore|\.ci\/run)$/;
+  /(\.(ts|tsx|mts|mjs|js|json|md|sql|ya?ml|css|html|sh|tpl|txt|toml)|Dockerfile|\.npmrc|\.gitignore|\.ci\/run)$/;
 
 /** Every text file below `root`, in order of its path. Files under `fixtures` belong to their tests and are left out. */
 export function readRepository(root: string, folder = ''): SourceFile[] {

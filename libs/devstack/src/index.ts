@@ -2,6 +2,7 @@
  * Everything that a laptop or a test needs to run Pawl without an installation: private servers, the four services, a front
  * door. Development and tests only; nothing here runs in production.
  */
+export { ensureChromium, findChromium } from './browser/find-chromium.ts';
 export { DevstackError } from './devstack-error.ts';
 export { freePort, isPortFree } from './free-port.ts';
 export { ensureNatsServer } from './nats/ensure-nats-server.ts';

@@ -1,5 +1,5 @@
 /** What the manifests of packages say, as far as rules ask. */
-import { isForTests, isCode, packageOf, workspaceOf } from '../layout.ts';
+import { isBundled, isForTests, isCode, packageOf, workspaceOf } from '../layout.ts';
 import type { SourceFile } from '../repository.ts';
 import { lineAt, type Rule, type Violation } from '../rule.ts';
 import { sourceOf } from '../source.ts';
@@ -58,7 +58,7 @@ function undeclaredImports(file: SourceFile, manifests: Map<string, Manifest>): 
     if (name === undefined) return [];
     // The root has no packages of its own: it may use those of the repository.
     if (workspace === '' && name.startsWith('@pawl/')) return [];
-    const isDevelopment = isType || isForTests(file.path) || workspace === '';
+    const isDevelopment = isType || isForTests(file.path) || isBundled(file.path) || workspace === '';
     const declared = { ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies };
     const allowed = isDevelopment ? { ...root.devDependencies, ...own.devDependencies, ...declared } : declared;
     return name in allowed ? [] : [{ path: file.path, line, message: undeclared(name, workspace) }];

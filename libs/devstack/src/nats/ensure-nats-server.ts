@@ -2,17 +2,14 @@
  * Finds the nats-server program, and installs Debian's package when that needs no question to anybody (root on Debian or
  * Ubuntu). It must not start a server and must leave no system service running.
  */
-import { execFile, spawn } from 'node:child_process';
-import { constants, existsSync } from 'node:fs';
-import { access, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { readConfig } from '../config.ts';
 import { DevstackError } from '../devstack-error.ts';
+import { canInstall, findProgram, installDebianPackage } from '../process/debian-package.ts';
 
-const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const DOWNLOAD_URL = 'https://github.com/nats-io/nats-server/releases';
 
 /** Debian puts servers into /usr/sbin, which is not on every user's PATH. */
@@ -39,9 +36,9 @@ export async function ensureNatsServer(options: EnsureOptions = {}): Promise<str
   const folders = options.folders ?? [...readConfig().path.split(delimiter), ...USUAL_FOLDERS];
   const found = await findProgram('nats-server', folders);
   if (found !== undefined) return found;
-  if (process.getuid?.() === 0 && (await findProgram('apt-get', folders)) !== undefined) {
+  if (await canInstall(folders)) {
     options.say?.('Installing the Debian package nats-server …');
-    await installDebianPackage();
+    await installDebianPackage('nats-server');
     const installed = await findProgram('nats-server', folders);
     if (installed !== undefined) return installed;
   }
@@ -59,43 +56,4 @@ export async function ensureNatsServer(options: EnsureOptions = {}): Promise<str
 export async function natsServerVersion(program: string): Promise<number[]> {
   const { stdout } = await promisify(execFile)(program, ['--version']);
   return (/v?(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? []).slice(1).map(Number);
-}
-
-async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
-  for (const folder of folders.filter((each) => each !== '')) {
-    const path = join(folder, name);
-    const isProgram = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isProgram) return path;
-  }
-  return undefined;
-}
-
-async function installDebianPackage(): Promise<void> {
-  // The package would start a server of its own as a system service; exit code 101 of this file says no (Debian policy 9.3.3).
-  const isPolicyOurs = !existsSync(POLICY_FILE);
-  if (isPolicyOurs) await writeFile(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
-  try {
-    await runApt(['update']);
-    await runApt(['install', '-y', '--no-install-recommends', 'nats-server']);
-  } finally {
-    if (isPolicyOurs) await rm(POLICY_FILE, { force: true });
-  }
-}
-
-async function runApt(args: readonly string[]): Promise<void> {
-  const apt = spawn('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...args], {
-    env: { ...readConfig().environment, DEBIAN_FRONTEND: 'noninteractive' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = new Promise<number | null>((resolve, reject) => {
-    apt.once('error', reject);
-    apt.once('close', resolve);
-  });
-  const [output, errors, code] = await Promise.all([text(apt.stdout), text(apt.stderr), exited]);
-  if (code !== 0) {
-    throw new DevstackError(`Installing nats-server failed: apt-get ${args.join(' ')} said:\n${errors || output}`);
-  }
 }

@@ -1,12 +1,19 @@
 /**
- * The page that shows runs: static files, the same document for every address of it.
- * It holds no data; what it shows comes from the traces API with the key that its reader has.
+ * The page that shows runs: static files, the same document for every address of it. It holds no data; what it shows comes
+ * from the APIs with the key that its reader has. The files are built by web/build.mjs, which the commands of package.json
+ * do by themselves; where that has not been done, the page says so.
  */
 import fastifyStatic from '@fastify/static';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Http } from '@pawl/service';
 
-const folder = fileURLToPath(new URL('../../web/', import.meta.url));
+const builtFolder = fileURLToPath(new URL('../../web/dist/', import.meta.url));
+
+const addresses = ['/', '/runs', '/runs/:runId', '/approvals', '/sessions', '/compare', '/budgets', '/health'] as const;
+
+const notBuilt = 'The page has not been built yet: run `npm run build` in the folder of Pawl, then reload.\n';
 
 /** Nothing runs, loads or connects but what this service serves itself. */
 const securityHeaders = {
@@ -25,14 +32,27 @@ const securityHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 } as const;
 
-export async function servePage(http: Http): Promise<void> {
+/** Serves the page at its addresses, and its files under /page/. `folder` is where it was built. */
+export async function servePage(http: Http, folder: string = builtFolder): Promise<void> {
   await http.register(fastifyStatic, {
     root: folder,
     prefix: '/page/',
     cacheControl: false,
-    setHeaders: (reply) => void reply.headers({ 'cache-control': 'no-cache', ...securityHeaders }),
+    preCompressed: true,
+    suppressWarning: true,
+    setHeaders(reply, path) {
+      // Files whose name holds a hash of their content never change.
+      const isHashed = path.includes('/assets/');
+      reply.headers({
+        'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+        ...securityHeaders,
+      });
+    },
   });
-  for (const path of ['/', '/runs', '/runs/:runId']) {
-    http.get(path, { schema: { hide: true } }, async (_request, reply) => reply.sendFile('index.html'));
+  for (const path of addresses) {
+    http.get(path, { schema: { hide: true } }, async (_request, reply) => {
+      if (existsSync(join(folder, 'index.html'))) return reply.sendFile('index.html');
+      return reply.code(503).headers(securityHeaders).type('text/plain; charset=utf-8').send(notBuilt);
+    });
   }
 }

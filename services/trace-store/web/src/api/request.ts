@@ -1,0 +1,87 @@
+/** Requests with the reader's key. The key stays in this tab's session and is sent nowhere but to where the page came from. */
+
+const storageName = 'pawl.key';
+
+/** What an API answered with, other than what was asked for. `status` 0: nobody answered. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string | undefined;
+  constructor(status: number, problem: { detail?: string; code?: string }) {
+    super(problem.detail ?? '');
+    this.status = status;
+    this.code = problem.code;
+  }
+}
+
+/** Moves a key from the address (`#key=…`) into the session, so that it is neither shown, kept nor shared. */
+export function takeKeyFromAddress(): void {
+  const key = new URLSearchParams(location.hash.slice(1)).get('key');
+  if (key === null) return;
+  if (key !== '') setKey(key);
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
+export function getKey(): string | null {
+  return sessionStorage.getItem(storageName);
+}
+
+export function setKey(key: string): void {
+  sessionStorage.setItem(storageName, key.trim());
+}
+
+export function forgetKey(): void {
+  sessionStorage.removeItem(storageName);
+}
+
+export type RequestOptions = {
+  method?: 'GET' | 'POST';
+  /** JSON text. */
+  body?: string;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+};
+
+/** The response to a request that was accepted. Throws ApiError otherwise. */
+export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', body, headers = {}, signal } = options;
+  const response = await fetch(path, {
+    method,
+    headers: {
+      authorization: `Bearer ${getKey()}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    cache: 'no-store',
+    credentials: 'omit',
+    ...(body === undefined ? {} : { body }),
+    ...(signal ? { signal } : {}),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    return undefined;
+  });
+  if (!response) throw new ApiError(0, {});
+  if (response.ok || response.status === 304) return response;
+  throw new ApiError(response.status, await readProblem(response));
+}
+
+/** The JSON of a response to a GET. */
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await request(path, signal ? { signal } : {});
+  return (await response.json()) as T;
+}
+
+/** Sends JSON, and gives the JSON that comes back. */
+export async function postJson<T>(path: string, body: string): Promise<T> {
+  const response = await request(path, { method: 'POST', body });
+  return (await response.json().catch(() => ({}))) as T;
+}
+
+async function readProblem(response: Response): Promise<{ detail?: string; code?: string }> {
+  const body: unknown = await response.json().catch(() => undefined);
+  if (typeof body !== 'object' || body === null) return {};
+  const { detail, code } = body as { detail?: unknown; code?: unknown };
+  return {
+    ...(typeof detail === 'string' ? { detail } : {}),
+    ...(typeof code === 'string' ? { code } : {}),
+  };
+}

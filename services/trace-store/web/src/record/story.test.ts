@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { salesRunFacts } from '../../../src/testing/sales-run.ts';
+import { compareStories } from './comparison.ts';
+import { explain } from './explanation.ts';
+import { overdueSince, storyOf } from './story.ts';
+import { recordOfFact, slotOfFact, withLiveFacts, type Trace, type TracedRun } from './trace.ts';
+import { waterfallOf } from './waterfall.ts';
+
+const startedAt = '2026-03-02T08:00:00.000Z';
+const facts = salesRunFacts({ runId: 'run_1', startedAt });
+const records = facts.map((fact, at) => recordOfFact(fact, { seq: at + 1, slot: slotOfFact(fact) }));
+
+function traceOf(more: Partial<Trace> & { status?: string } = {}): Trace {
+  const { status = 'ended', ...rest } = more;
+  const cost = { nanoUsd: '0', amount: '0.00', currency: 'USD' };
+  const run = { status, stopReason: null, lastAt: startedAt, steps: 0, tokens: 0, cost } as unknown as TracedRun;
+  return { run, records, missing: [], unreadable: [], ...rest };
+}
+
+const states = (trace: Trace) =>
+  storyOf(trace).turns.map(({ calls }) => calls.map(({ tool, state }) => `${tool} ${state}`));
+
+describe('a story', () => {
+  test('shows calls from the moment they are asked for', () => {
+    expect(states(traceOf({ status: 'running', records: records.slice(0, 2) }))).toEqual([['query_metric running']]);
+    expect(states(traceOf({ status: 'running', records: records.slice(0, 4) }))).toEqual([['query_metric done']]);
+  });
+
+  test('tells a lost result from one that runs and from one that can not be read', () => {
+    const some = records.filter(({ slot }) => slot !== 'observed.1.1').slice(0, 8);
+    const three = (state: string) => [
+      ['query_metric done'],
+      ['aggregate_metric done', `aggregate_metric ${state}`, 'aggregate_metric done'],
+    ];
+    expect(states(traceOf({ status: 'running', records: some }))).toEqual(three('running'));
+    expect(states(traceOf({ records: some, missing: ['observed.1.1'] }))).toEqual(three('missing'));
+    const unreadable = [{ slot: 'observed.1.1', reason: 'too_deep', sizeBytes: 9 }];
+    expect(states(traceOf({ records: some, unreadable }))).toEqual(three('unreadable'));
+  });
+
+  test('has a place for a turn of which nothing came', () => {
+    const { turns } = storyOf(
+      traceOf({ records: records.slice(0, 4), missing: ['thought.1', 'acted.2', 'observed.2.0'] }),
+    );
+    expect(turns.map(({ m, lost, calls }) => [m, lost.length, calls.length])).toEqual([
+      [0, 0, 1],
+      [1, 1, 0],
+      [2, 1, 1],
+    ]);
+  });
+
+  test('of a fork begins with what it took over, and misses none of it', () => {
+    const [started] = facts;
+    if (started?.kind !== 'started') throw new TypeError('the first fact is started');
+    const seed = facts.slice(1, 4) as NonNullable<typeof started.seed>;
+    const fork = recordOfFact(
+      { ...started, forkOf: { runId: 'run_0', fromStep: 2 }, seed },
+      { seq: 1, slot: 'started' },
+    );
+    const story = storyOf(traceOf({ records: [fork, ...records.slice(4, 5)], missing: ['thought.0'] }));
+    expect(story.turns.map(({ m, step, isSeeded, lost }) => [m, step, isSeeded, lost.length])).toEqual([
+      [0, 1, true, 0],
+      [1, 2, false, 0],
+    ]);
+  });
+
+  test('calls a run overdue once its time is over and nothing comes', () => {
+    const trace = traceOf({ status: 'running', records: records.slice(0, 2) });
+    const deadline = Date.parse(startedAt) + 120_000;
+    expect(overdueSince(trace, deadline)).toBeUndefined();
+    expect(overdueSince(trace, deadline + 61_000)).toBe('2026-03-02T08:02:00.000Z');
+    expect(overdueSince(traceOf(), deadline + 61_000)).toBeUndefined();
+  });
+});
+
+test('facts of the event stream join the records once, and end the run', () => {
+  const trace = traceOf({ status: 'running', records: records.slice(0, 3), missing: ['observed.0.0'] });
+  const live = facts.map((fact, at) => ({ seq: at + 1, fact }));
+  const whole = withLiveFacts(trace, live);
+  expect(whole.records.map(({ slot }) => slot)).toEqual(records.map(({ slot }) => slot));
+  expect(whole.run).toMatchObject({ status: 'ended', stopReason: 'final_answer', steps: 5, toolCalls: 6 });
+  expect(whole.missing).toEqual([]);
+  expect(withLiveFacts(whole, live)).toBe(whole);
+});
+
+test('a waterfall says what was queued, how long the model spoke, and what the run waited for', () => {
+  const { bars, totalMs } = waterfallOf(storyOf(traceOf()), Date.parse(startedAt));
+  expect(bars.map(({ kind }) => kind).join(' ')).toBe(
+    'thought call thought call call call thought call thought call thought',
+  );
+  expect(bars[0]?.segments).toEqual([
+    { kind: 'firstToken', fromMs: 0, toMs: 21 },
+    { kind: 'stream', fromMs: 21, toMs: 412 },
+  ]);
+  expect(bars[1]?.segments).toEqual([
+    { kind: 'queue', fromMs: 413, toMs: 415 },
+    { kind: 'tool', fromMs: 415, toMs: 453 },
+  ]);
+  expect(bars.slice(3, 6).map(({ isCritical }) => isCritical)).toEqual([false, true, false]);
+  expect(totalMs).toBe(3_220);
+});
+
+test('an explanation tells what was done and what was not, without thoughts', () => {
+  const explanation = explain(storyOf(traceOf()));
+  expect(explanation.steps.map(({ calls }) => calls.map(({ outcome }) => outcome.kind))).toEqual([
+    ['rows'],
+    ['rows', 'rows', 'rows'],
+    ['not_done'],
+    ['rows'],
+  ]);
+  expect(explanation.notDone).toMatchObject([{ tool: 'execute_sql', outcome: { status: 'error' } }]);
+  expect(JSON.stringify(explanation)).not.toContain('Known');
+});
+
+test('a comparison finds where two runs part', () => {
+  const other = records.map((record) => {
+    if (record.body?.kind !== 'acted' || record.m !== 2) return record;
+    return {
+      ...record,
+      body: { ...record.body, calls: record.body.calls.map((call) => ({ ...call, args: '{"query":"select 1"}' })) },
+    };
+  });
+  const left = storyOf(traceOf());
+  expect(compareStories(left, left).partsAt).toBeUndefined();
+  const { turns, partsAt } = compareStories(left, storyOf(traceOf({ records: other })));
+  expect(partsAt).toBe(3);
+  expect(turns[2]?.calls).toMatchObject([{ likeness: 'arguments', hasSameResult: true }]);
+});

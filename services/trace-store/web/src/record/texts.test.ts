@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { parseExact } from './exact-json.ts';
+import { inlineParts, proseBlocks } from './prose-blocks.ts';
+import { createEventParser } from './server-sent-events.ts';
+import { chartOf, tableOf } from './table.ts';
+import { thoughtParts } from './thought-parts.ts';
+
+describe('a guided thought', () => {
+  test('is read in its parts, also in Chinese and Portuguese', () => {
+    expect(thoughtParts('Known: a\nmore\nMissing: b\nNext: c')).toEqual([
+      { name: 'known', text: 'a\nmore' },
+      { name: 'missing', text: 'b' },
+      { name: 'next', text: 'c' },
+    ]);
+    expect(thoughtParts('**Sabido:** a\n**Falta:** b')?.map(({ text }) => text)).toEqual(['a', 'b']);
+    expect(thoughtParts('已知：a\n下一步：c')?.map(({ name }) => name)).toEqual(['known', 'next']);
+  });
+
+  test('that is written otherwise is left as it is', () => {
+    expect(thoughtParts('I know enough.\nKnown: a\nNext: b')).toBeUndefined();
+    expect(thoughtParts('')).toBeUndefined();
+  });
+});
+
+describe('prose', () => {
+  test('knows headings, lists, code and bold, and nothing else', () => {
+    expect(proseBlocks('# T\n- a\n- b\n1. c\n```\nx\n```\n[l](javascript:alert(1))')).toEqual([
+      { kind: 'heading', text: 'T' },
+      { kind: 'list', isNumbered: false, items: ['a', 'b'] },
+      { kind: 'list', isNumbered: true, items: ['c'] },
+      { kind: 'code', text: 'x' },
+      { kind: 'paragraph', text: '[l](javascript:alert(1))' },
+    ]);
+    expect(inlineParts('a **b** `c`').map(({ kind }) => kind)).toEqual(['text', 'strong', 'text', 'code']);
+  });
+});
+
+describe('server-sent events', () => {
+  test('come through cut at every place', () => {
+    const text = ': hello\n\nid: 7\nevent: thought\ndata: {"a":\ndata: 1}\n\nevent: delta\r\ndata: x\r\n\r\n';
+    for (let cut = 0; cut <= text.length; cut++) {
+      const parse = createEventParser();
+      expect([...parse(text.slice(0, cut)), ...parse(text.slice(cut))]).toEqual([
+        { id: '7', name: 'thought', data: '{"a":\n1}' },
+        { id: undefined, name: 'delta', data: 'x' },
+      ]);
+    }
+  });
+});
+
+describe('a chart', () => {
+  const chart = (json: string) => {
+    const table = tableOf(parseExact(json) ?? null);
+    return table && chartOf(table);
+  };
+
+  test('of months is a series in their order', () => {
+    const rows = '[{"month":"2026-02","value":3},{"month":"2026-01","value":2},{"month":"2025-12","value":1}]';
+    expect(chart(rows)).toMatchObject({
+      kind: 'series',
+      column: 'value',
+      points: [{ value: 1 }, { value: 2 }, { value: 3 }],
+    });
+  });
+
+  test('of a breakdown draws its change', () => {
+    const rows =
+      '[{"key":"C","a":9,"change":-5,"change_pct":-42},{"key":"A","a":6,"change":0,"change_pct":0},{"key":"B","a":1,"change":1,"change_pct":9}]';
+    expect(chart(rows)).toEqual({ kind: 'bars', column: 'change', values: [-5, 0, 1] });
+  });
+
+  test.each([
+    ['two rows', '[{"k":"a","v":1},{"k":"b","v":2}]'],
+    ['numbers that are names', '[{"k":"a","order_id":1},{"k":"b","order_id":2},{"k":"c","order_id":3}]'],
+    ['a part of the rows', '{"rows":[{"k":"a","v":1},{"k":"b","v":2},{"k":"c","v":2}],"rowsLeftOut":90}'],
+  ])('is not drawn of %s', (_what, json) => expect(chart(json)).toBeUndefined());
+});

@@ -1,0 +1,149 @@
+/** Budgets: what may be spent, what is held, what is spent; and spending day by day. */
+import { useQuery } from '@tanstack/react-query';
+import {
+  fetchBudgets,
+  fetchSpending,
+  shareUsed,
+  sizeOf,
+  type Amount,
+  type Budget,
+  type SpentDay,
+} from '../api/budgets.ts';
+import { visibleText } from '../record/format.ts';
+import { SeriesChart } from '../ui/chart.tsx';
+import { Loading, Problem } from '../ui/problem.tsx';
+import { useTitle } from '../ui/use-title.ts';
+import { useWords, type Words } from '../words/words.tsx';
+
+const refreshMs = 5_000;
+
+export function Budgets() {
+  const { say } = useWords();
+  const budgets = useQuery({
+    queryKey: ['budgets'],
+    queryFn: ({ signal }) => fetchBudgets(signal),
+    refetchInterval: refreshMs,
+  });
+  const spending = useQuery({
+    queryKey: ['spending'],
+    queryFn: ({ signal }) => fetchSpending(signal),
+    refetchInterval: 30_000,
+  });
+  useTitle(say('nav.budgets'));
+  return (
+    <>
+      <div className="list-head">
+        <h1>{say('nav.budgets')}</h1>
+        <p className="quiet">{say('budget.why')}</p>
+      </div>
+      {budgets.isPending && <Loading />}
+      {budgets.isError && <Problem error={budgets.error} onRetry={() => void budgets.refetch()} />}
+      {budgets.data?.length === 0 && (
+        <div className="empty-list">
+          <h2>{say('budget.none')}</h2>
+          <p className="quiet">{say('budget.noneWhy')}</p>
+        </div>
+      )}
+      <div className="budgets">
+        {budgets.data?.map((budget) => (
+          <BudgetCard key={budget.name} budget={budget} />
+        ))}
+      </div>
+      {spending.data && spending.data.length > 0 && <Spending days={spending.data} />}
+    </>
+  );
+}
+
+function BudgetCard({ budget: { name, spec, state } }: { budget: Budget }) {
+  const words = useWords();
+  const { say, wordFor, time } = words;
+  const { limit, held, spent, window } = state;
+  const whole = Math.max(1, sizeOf(limit));
+  const { agent, user } = spec.scope;
+  const whom = [
+    agent === undefined ? '' : say('budget.agent', { name: agent }),
+    user === undefined ? '' : say('budget.user', { name: visibleText(user) }),
+  ].filter((part) => part !== '');
+  const figures: [string, string, string][] = [
+    ['spent', say('budget.spent'), amountText(spent, words)],
+    ['held', say('budget.held'), amountText(held, words)],
+    ['left', say('budget.left'), amountText(leftOf(state), words)],
+    ['limit', say('budget.limit'), amountText(limit, words)],
+  ];
+  return (
+    <section className="card budget" data-tone={toneOf(shareUsed(state))}>
+      <h2>{name}</h2>
+      <p className="quiet">
+        {[whom.join(', ') || say('budget.all'), wordFor('window', spec.window)].join(' · ')}
+        {window.to !== null && ` · ${say('budget.until', { time: time(window.to) })}`}
+      </p>
+      <div
+        className="meter"
+        role="meter"
+        aria-label={say('budget.spent')}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(Math.min(1, sizeOf(spent) / whole) * 100)}
+      >
+        <span className="spent" style={{ width: `${Math.min(100, (sizeOf(spent) / whole) * 100)}%` }} />
+        <span className="held" style={{ width: `${Math.min(100, (sizeOf(held) / whole) * 100)}%` }} />
+      </div>
+      <dl className="totals">
+        {figures.map(([kind, label, text]) => (
+          <div key={kind} data-kind={kind}>
+            <dt>{label}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function leftOf({ limit, held, spent }: Budget['state']): Amount {
+  if ('nanoUsd' in limit && 'nanoUsd' in held && 'nanoUsd' in spent) {
+    const left = BigInt(limit.nanoUsd) - BigInt(held.nanoUsd) - BigInt(spent.nanoUsd);
+    const digits = (left < 0n ? 0n : left).toString().padStart(10, '0');
+    return { ...limit, nanoUsd: digits, amount: `${digits.slice(0, -9)}.${digits.slice(-9)}` };
+  }
+  const left = Math.max(0, sizeOf(limit) - sizeOf(held) - sizeOf(spent));
+  return 'tokens' in limit ? { tokens: left } : { calls: left };
+}
+
+function toneOf(share: number): string {
+  if (share >= 0.95) return 'bad';
+  return share >= 0.75 ? 'warn' : 'good';
+}
+
+function amountText(amount: Amount, { say, cost, count }: Words): string {
+  if ('nanoUsd' in amount) return cost(amount);
+  return 'tokens' in amount
+    ? say('budget.tokens', { shown: count(amount.tokens) })
+    : say('budget.calls', { shown: count(amount.calls) });
+}
+
+function Spending({ days }: { days: SpentDay[] }) {
+  const { say, cost } = useWords();
+  const points = days.map(({ day, cost: sum }) => ({
+    label: day.slice(0, 10),
+    value: Number(sum.amount),
+    text: sum.amount,
+  }));
+  return (
+    <section className="card spending">
+      <h2>{say('budget.spending')}</h2>
+      <SeriesChart chart={{ kind: 'series', column: say('budget.spent'), by: say('window.day'), points }} />
+      <dl className="pairs">
+        {days
+          .slice(-7)
+          .toReversed()
+          .map(({ day, cost: sum }) => (
+            <div key={day}>
+              <dt>{day.slice(0, 10)}</dt>
+              <dd>{cost(sum)}</dd>
+            </div>
+          ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,37 @@
+/** Conversations: runs of one session together. */
+import { visibleText } from '../record/format.ts';
+import { Loading, Problem } from '../ui/problem.tsx';
+import { useTitle } from '../ui/use-title.ts';
+import { useWords } from '../words/words.tsx';
+import { SessionGroups, useRuns } from './run-list.tsx';
+import { RunTable } from './run-table.tsx';
+
+export function Sessions() {
+  const { say } = useWords();
+  const runs = useRuns({});
+  useTitle(say('nav.sessions'));
+  const items = (runs.data?.pages.flatMap((page) => page.items) ?? []).filter(({ session }) => session !== null);
+  const shown = items.map((run) => ({ ...run, session: visibleText(run.session ?? '') }));
+  return (
+    <>
+      <div className="list-head">
+        <h1>{say('nav.sessions')}</h1>
+        <p className="quiet">{say('session.why')}</p>
+      </div>
+      {runs.isPending && <Loading />}
+      {runs.isError && <Problem error={runs.error} onRetry={() => void runs.refetch()} />}
+      {runs.isSuccess && shown.length === 0 && <p className="quiet centred">{say('list.none')}</p>}
+      <SessionGroups runs={shown}>{(group) => <RunTable runs={group} />}</SessionGroups>
+      {runs.hasNextPage && (
+        <button
+          type="button"
+          className="more"
+          disabled={runs.isFetchingNextPage}
+          onClick={() => void runs.fetchNextPage()}
+        >
+          {say('list.older')}
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,222 @@
+/** What the page withstands, in a real browser: hostile content, huge runs, readers who can't see it. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import type { Fact } from '@pawl/contracts';
+import { createHttp, createLog } from '@pawl/service';
+import { servePage } from '../../src/http/page.ts';
+import { runIdAt, salesRunFacts } from '../../src/testing/sales-run.ts';
+import { usePage } from '../testing/browser.ts';
+import type { PlayedRun } from '../testing/played-api.ts';
+
+const page = usePage();
+const startedAt = new Date(Date.now() - 3_600_000).toISOString();
+
+function salesRun(seed: string): PlayedRun {
+  const id = runIdAt(startedAt, seed);
+  return { id, facts: salesRunFacts({ runId: id, startedAt }) };
+}
+
+const payloads = [
+  '<img src=x onerror="document.title=\'owned\'">',
+  '<svg onload=alert(1)><script>alert(2)</script></svg>',
+  '[click](javascript:alert(3)) ![pixel](https://evil.example/p.png)',
+  '\u001b[31mred\u001b[0m \u202Egnp.exe\u202C \u2066isolated\u2069',
+  '"><iframe src=https://evil.example></iframe>',
+  'عربي نص من اليمين إلى اليسار',
+].join('\n');
+
+/** Payloads wherever a model, a tool or a user can put text. */
+function hostileRun(): PlayedRun {
+  const { id, facts } = salesRun('hostile');
+  const data = JSON.stringify({ rows: [{ [payloads.slice(0, 40)]: payloads, n: 1 }] });
+  const bad = (fact: Fact): Fact => {
+    switch (fact.kind) {
+      case 'started':
+        return { ...fact, input: payloads, user: { id: payloads.slice(0, 190) }, session: payloads };
+      case 'thought':
+        return { ...fact, text: payloads, route: { provider: payloads, model: payloads, routeReason: payloads } };
+      case 'acted':
+        return {
+          ...fact,
+          calls: fact.calls.map((call) => ({
+            ...call,
+            tool: payloads,
+            args: JSON.stringify({ [payloads]: payloads }),
+          })),
+        };
+      case 'observed':
+        return {
+          ...fact,
+          rawError: payloads,
+          observation: {
+            ...fact.observation,
+            status: 'error',
+            data,
+            message: payloads,
+            suggestion: payloads,
+            errorCode: payloads,
+          },
+        };
+      case 'ended':
+        return { ...fact, answer: payloads, detail: payloads, stopReason: 'internal_error' };
+      default:
+        return fact;
+    }
+  };
+  return { id, facts: facts.map(bad) };
+}
+
+describe('T12: hostile content', () => {
+  test.each(['', '?lens=waterfall', '?lens=explanation'])('is text and nothing else in the lens %j', async (lens) => {
+    const run = hostileRun();
+    page.api.put(run);
+    const tab = await page.open(`/runs/${run.id}${lens}`);
+    if (lens === '') await tab.getByRole('button', { name: 'Expand everything' }).click();
+    expect(await tab.locator('main :is(img, script, iframe, object, [onerror], [onload])').count()).toBe(0);
+    expect(await tab.locator('main a[href^="javascript"]').count()).toBe(0);
+    const text = await tab.locator('main').innerText();
+    expect(text).toContain('<img src=x onerror=');
+    for (const hidden of ['\u202E', '\u202C', '\u2066', '\u001b']) expect(text).not.toContain(hidden);
+    expect(text).toContain('⟨U+202E⟩');
+    expect(await tab.title()).not.toBe('owned');
+  });
+
+  test('is text in the list, too, and right-to-left text runs from the right', async () => {
+    const run = hostileRun();
+    page.api.put(run);
+    page.api.put({ ...salesRun('rtl'), run: { question: 'لماذا انخفضت المبيعات فجأة؟' } });
+    const tab = await page.open('/runs');
+    await tab.getByText('<img src=x').first().waitFor();
+    const arabic = tab.getByRole('link', { name: /لماذا/ });
+    expect(await arabic.evaluate((link) => getComputedStyle(link).direction)).toBe('rtl');
+  });
+
+  test('would not run even if it were markup: the policy allows nothing but own files', async () => {
+    const response = await fetch(`${page.api.url}/runs`);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    expect(await response.text()).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=/);
+  });
+});
+
+describe('T11: large runs', () => {
+  test('400 steps of 100 KB paint under 300 KB, and bodies come when they are asked for', async () => {
+    const run = longRun('large', {
+      steps: 400,
+      dataOf: (m) => JSON.stringify(`${m} `.repeat(50_000).slice(0, 100_000)),
+    });
+    page.api.put(run);
+    const bytes = await countBytes(await page.open('/runs'));
+    await bytes.tab.goto(`${page.api.url}/runs/${run.id}`);
+    await bytes.tab.getByRole('heading', { name: /^Step 1(?!\d)/ }).waitFor();
+    expect(bytes.sum()).toBeLessThan(300_000);
+    expect(bytes.sum()).toBeGreaterThan(10_000);
+    await bytes.tab.getByRole('button', { name: 'Load it' }).first().click();
+    await bytes.tab
+      .getByRole('button', { name: /^Show all 100,000 characters$|^Show all 99,/ })
+      .first()
+      .waitFor();
+  });
+
+  test('10,000 steps are scrolled through while a few stand in the document', async () => {
+    const run = longRun('long', { steps: 10_000, dataOf: (m) => `{"row":${m}}` });
+    page.api.put(run);
+    const tab = await page.open(`/runs/${run.id}`);
+    await tab.getByRole('heading', { name: /^Step 1(?!\d)/ }).waitFor();
+    const drawn = () => tab.locator('li.step').count();
+    expect(await drawn()).toBeLessThan(40);
+    const frames = await tab.evaluate(scrollFor, 60);
+    expect(frames.moved).toBeGreaterThan(20_000);
+    expect(frames.drawnMax).toBeLessThan(40);
+    expect(await drawn()).toBeLessThan(40);
+    await tab.goto(`${page.api.url}/runs/${run.id}?at=9000`);
+    await tab.getByRole('heading', { name: /^Step 9001(?!\d)/ }).waitFor();
+    await tab.goto(`${page.api.url}/runs/${run.id}?lens=waterfall`);
+    await tab.locator('.span-row').first().waitFor();
+    expect(await tab.locator('.span-row').count()).toBeLessThan(120);
+  });
+});
+
+function longRun(seed: string, { steps, dataOf }: { steps: number; dataOf: (m: number) => string }): PlayedRun {
+  const { id, facts } = salesRun(seed);
+  const [started, thought, acted, observed] = facts as [Fact, Fact, Fact, Fact];
+  const end = facts.at(-1);
+  if (thought.kind !== 'thought' || acted.kind !== 'acted' || observed.kind !== 'observed' || !end)
+    throw new TypeError();
+  const turns = Array.from({ length: steps }, (_, m): Fact[] => [
+    { ...thought, m },
+    { ...acted, m, step: m + 1 },
+    { ...observed, m, observation: { ...observed.observation, data: dataOf(m) } },
+  ]);
+  return { id, facts: [started, ...turns.flat(), end] };
+}
+
+/** Bytes as they come over the wire. */
+async function countBytes(tab: Page): Promise<{ tab: Page; sum(): number }> {
+  let bytes = 0;
+  const client = await tab.context().newCDPSession(tab);
+  await client.send('Network.enable');
+  await client.send('Network.setCacheDisabled', { cacheDisabled: true });
+  client.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength));
+  await tab.goto('about:blank');
+  bytes = 0;
+  return { tab, sum: () => bytes };
+}
+
+/** Runs in the browser: scrolls for so many frames, and tells how far it came and how many steps stood there at the most. */
+async function scrollFor(frames: number): Promise<{ moved: number; drawnMax: number }> {
+  let drawnMax = 0;
+  for (let frame = 0; frame < frames; frame++) {
+    window.scrollBy(0, 600);
+    await new Promise(requestAnimationFrame);
+    drawnMax = Math.max(drawnMax, document.querySelectorAll('li.step').length);
+  }
+  return { moved: window.scrollY, drawnMax };
+}
+
+describe('a reader who can not see the page', () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+  test.each([
+    ['/runs', {}],
+    ['/runs', { colorScheme: 'dark' as const, viewport: { width: 380, height: 800 } }],
+    ['run', {}],
+    ['run', { colorScheme: 'dark' as const }],
+    ['run?lens=waterfall', {}],
+    ['run?lens=waterfall', { colorScheme: 'dark' as const, viewport: { width: 380, height: 800 } }],
+    ['run?lens=explanation', { colorScheme: 'dark' as const }],
+    ['/budgets', {}],
+    ['/health', { colorScheme: 'dark' as const }],
+    ['/approvals', {}],
+    ['/compare', {}],
+  ])('finds no barrier at %s %o', async (path, options) => {
+    const run = salesRun('axe');
+    page.api.put(run);
+    const address = path === '/compare' ? `/compare?a=${run.id}&b=${run.id}` : path.replace(/^run/, `/runs/${run.id}`);
+    const tab = await page.open(address, { ...options, bypassCSP: true });
+    if (path === 'run') await tab.getByRole('button', { name: 'Expand everything' }).click();
+    await tab.evaluate(axe);
+    const violations = await tab.evaluate(async () => {
+      type Axe = { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      const { axe: tool } = window as unknown as { axe: Axe };
+      return (await tool.run()).violations.map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
+      );
+    });
+    expect(violations).toEqual([]);
+  });
+});
+
+test('a service whose page has not been built says in one sentence what to do', async () => {
+  const { http } = await createHttp({ name: 'unbuilt', log: createLog('unbuilt', 'silent'), checks: {} });
+  await servePage(http, '/nowhere/at/all');
+  const { statusCode, body } = await http.inject('/');
+  await http.close();
+  expect([statusCode, body]).toEqual([
+    503,
+    expect.stringMatching(/^The page has not been built yet: run `npm run build`.*\n$/),
+  ]);
+});

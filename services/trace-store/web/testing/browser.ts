@@ -1,0 +1,88 @@
+/**
+ * A real Chromium with the page in it, for tests. It has no way out of this machine: a request to another host, an error on
+ * the page or a violation of its security policy fails the test that caused it.
+ */
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { findChromium } from '@pawl/devstack';
+import { buildPage } from '../build.mjs';
+import { key, startPlayedApi, type PlayedApi } from './played-api.ts';
+
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
+
+export type PageUnderTest = {
+  api: PlayedApi;
+  /** A tab at an address of the page, with the key of the app. */
+  open(path: string, options?: BrowserContextOptions): Promise<Page>;
+};
+
+/** Chromium and a played API for the tests of a file. Tests are skipped where there is no Chromium. */
+export function usePage(): PageUnderTest {
+  const under: { browser?: Browser; api?: PlayedApi } = {};
+  let pages: Page[] = [];
+  let faults: string[] = [];
+  beforeAll(async () => {
+    const executablePath = await findChromium();
+    if (executablePath === undefined) return;
+    expect(await buildPage(), 'the page is built').toBe(true);
+    under.api = await startPlayedApi();
+    under.browser = await chromium.launch({ executablePath, args });
+  });
+  beforeEach((context) => {
+    if (!under.browser) context.skip('there is no Chromium here (Debian: apt-get install chromium)');
+  });
+  afterEach(async () => {
+    await Promise.all(pages.map((page) => page.context().close()));
+    const seen = faults;
+    pages = [];
+    faults = [];
+    expect(seen).toEqual([]);
+  });
+  afterAll(async () => {
+    await under.browser?.close();
+    await under.api?.stop();
+  });
+  return {
+    get api() {
+      if (!under.api) throw new TypeError('the API has not been started');
+      return under.api;
+    },
+    async open(path, options = {}) {
+      if (!under.browser || !under.api) throw new TypeError('the browser has not been started');
+      const { url } = under.api;
+      const context = await under.browser.newContext({
+        viewport: { width: 1_280, height: 900 },
+        locale: 'en-US',
+        ...options,
+      });
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      pages.push(page);
+      watch(page, url, (fault) => faults.push(fault));
+      await page.goto(`${url}${path}#key=${key}`);
+      await page.locator('h1').first().waitFor();
+      return page;
+    },
+  };
+}
+
+function watch(page: Page, url: string, onFault: (fault: string) => void): void {
+  page.on('pageerror', (error) => onFault(`error on the page: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    onFault(`a dialog opened: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) onFault(`asked for ${request.url()}`);
+  });
+  page.on('console', (message) => {
+    if (/content security policy|react/i.test(message.text()) && message.type() === 'error') onFault(message.text());
+  });
+}
