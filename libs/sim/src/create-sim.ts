@@ -4,6 +4,7 @@
 import { type FastifyInstance, fastify } from 'fastify';
 import type { SimModel } from './completion/reply.ts';
 import { registerChatCompletions } from './http/chat-completions.ts';
+import { faultModels } from './faults/fault-models.ts';
 import { ChatError, errorBody, toChatError } from './http/errors.ts';
 import { type SimRequest, createMeter } from './meter.ts';
 import { loadScripts } from './script/load-script.ts';
@@ -38,7 +39,8 @@ export function createSim(options: SimOptions): Sim {
   let server: FastifyInstance | undefined;
   return {
     async start() {
-      const models = new Map<string, SimModel>(await loadScripts(options.scripts ?? []));
+      const models = new Map<string, SimModel>(Object.entries(faultModels));
+      for (const [name, model] of await loadScripts(options.scripts ?? [])) models.set(name, model);
       for (const [name, model] of Object.entries(options.models ?? {})) models.set(name, model);
       server = createServer(models, meter);
       const url = await server.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
@@ -69,7 +71,9 @@ function createServer(models: ReadonlyMap<string, SimModel>, meter: ReturnType<t
   });
   server.get('/v1/models', () => ({
     object: 'list',
-    data: [...models.keys()].map((id) => ({ id, object: 'model', created: 0, owned_by: 'pawl-sim' })),
+    data: [...models.keys()]
+      .filter((id) => !Object.hasOwn(faultModels, id))
+      .map((id) => ({ id, object: 'model', created: 0, owned_by: 'pawl-sim' })),
   }));
   registerChatCompletions(server, models, meter);
   return server;

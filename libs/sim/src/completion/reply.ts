@@ -29,6 +29,10 @@ export interface SimReply {
   fail?: SimFailure;
   /** In a stream: break the connection after this many chunks; a unary reply is then broken before it starts. */
   breakAfterChunks?: number;
+  /** In a stream, after this many chunks: say nothing more, send what is no JSON, send an error, or end quietly. */
+  fault?: { afterChunks: number; kind: 'stall' | 'garbage' | 'error' | 'end' };
+  /** Whether the client is not told the usage. */
+  isUsageHidden?: boolean;
 }
 
 /** The request as it came, for tests that look at more than the conversation. `signal` aborts when the client leaves. */

@@ -16,7 +16,7 @@ import { type ChatRequest, chatRequestSchema, offeredTools } from '../conversati
 import { conversation } from '../conversation/conversation.ts';
 import { findOrderBreach } from '../conversation/message-order.ts';
 import type { Meter } from '../meter.ts';
-import { ChatError, toChatError } from './errors.ts';
+import { ChatError, errorBody, toChatError } from './errors.ts';
 
 const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
@@ -90,7 +90,8 @@ interface Streaming {
 
 async function* eventStream(streaming: Streaming, onEnd: (outcome: 'completed' | 'aborted' | 'failed') => void) {
   const { request, head, completion, model, reply, signal } = streaming;
-  const chunks = chunkBodies(head, completion, request.stream_options?.include_usage === true);
+  const hasUsage = request.stream_options?.include_usage === true && !reply.isUsageHidden;
+  const chunks = chunkBodies(head, completion, hasUsage);
   let outcome: 'completed' | 'aborted' | 'failed' = 'aborted';
   try {
     for (const [index, chunk] of chunks.entries()) {
@@ -100,6 +101,11 @@ async function* eventStream(streaming: Streaming, onEnd: (outcome: 'completed' |
         outcome = 'failed';
         throw new Error('the script breaks the stream here');
       }
+      if (reply.fault && index >= reply.fault.afterChunks) {
+        outcome = reply.fault.kind === 'stall' ? 'aborted' : 'failed';
+        yield* faultyEnd(reply.fault.kind, signal);
+        return;
+      }
       yield `data: ${JSON.stringify(chunk)}\n\n`;
     }
     outcome = 'completed';
@@ -107,6 +113,15 @@ async function* eventStream(streaming: Streaming, onEnd: (outcome: 'completed' |
     onEnd(outcome);
   }
   yield 'data: [DONE]\n\n';
+}
+
+async function* faultyEnd(kind: 'stall' | 'garbage' | 'error' | 'end', signal: AbortSignal) {
+  if (kind === 'stall') await rejectionOn(signal);
+  if (kind === 'garbage') yield 'data: {"this is": no JSON\n\n';
+  if (kind === 'error') {
+    const error = errorBody(new ChatError({ status: 500, code: 'server_error', message: 'overloaded in the middle' }));
+    yield `data: ${JSON.stringify(error)}\n\n`;
+  }
 }
 
 function rejectionOn(signal: AbortSignal): Promise<never> {
