@@ -29,7 +29,12 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
     const ended = endings.recall(app, runId);
     if (ended) return ended;
     const live = partitions.find(runId);
-    if (live?.started.app === app) return viewOf(live);
+    if (live?.started.app === app) {
+      const view = viewOf(live);
+      if (view.status === 'running') return view;
+      // Somebody may just have said what it waits for: the log knows it a moment before this replica has folded it.
+      return viewOf((await foldRun(bus, app, runId)) ?? live);
+    }
     const stored = await store.find(app, runId);
     if (!stored) throw new RejectedError('unknown_run', `there is no run ${runId}`);
     if (stored.view) return stored.view;
