@@ -42,7 +42,7 @@ describe('effects', () => {
   });
 
   test('a write that times out is in doubt', async () => {
-    const { observation } = await bench.observe(writing('/hold', { timeout: '150ms' }));
+    const { observation } = await bench.observe(writing('/hold', { timeout: '3s' }));
     expect(observation).toMatchObject({ status: 'in_doubt' });
     expect(bench.peer.hits).toHaveLength(1);
   });
