@@ -100,6 +100,17 @@ test(
   },
 );
 
+test('a call is approved with other arguments', { timeout: TEST_TIMEOUT_MS }, async () => {
+  await apply('corrected', { approvals: [{ tool: 'query_metric' }] });
+  const { out } = await pawl('run', 'corrected', example.question, '--wait', '60');
+  const [, , id = '', callId = ''] = printed(out, 'approve');
+  const args = '{"metric":"revenue","from":"2025-02"}';
+  const approved = await pawl('approve', id, callId, '--edit', args);
+  expect(approved, approved.err).toMatchObject({ code: 0 });
+  expect(approved.out).toContain(`query_metric ${args}`);
+  expect(await runOf(id)).toMatchObject({ stopReason: 'final_answer' });
+});
+
 test('a denied call: the run is told and goes on', { timeout: TEST_TIMEOUT_MS }, async () => {
   await apply('strict', { approvals: [{ tool: 'query_metric' }] });
   const { out } = await pawl('run', 'strict', example.question, '--wait', '60');
