@@ -23,7 +23,7 @@ const configSchema = z.object({
   ...baseConfigShape,
   PAWL_PORT: integerVariable({ min: 0, max: 65_535 }).default(7304),
   /** Facts that are written in one transaction at the most. */
-  PAWL_TRACE_BATCH_MAX: integerVariable({ min: 1, max: 5_000 }).default(250),
+  PAWL_TRACE_BATCH_MAX: integerVariable({ min: 1, max: 2_000 }).default(1_000),
   /** How long a fact waits for others to be written with, in milliseconds. */
   PAWL_TRACE_LINGER_MS: integerVariable({ min: 0, max: 10_000 }).default(100),
   /**
@@ -43,4 +43,9 @@ export type Config = z.infer<typeof configSchema>;
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
   return readConfig(configSchema, environment);
+}
+
+/** What looking through stored traces needs: the database and no more. Throws `ConfigError`. */
+export function loadDatabaseUrl(environment: Record<string, string | undefined> = process.env): string {
+  return readConfig(configSchema.pick({ PAWL_DATABASE_URL: true }), environment).PAWL_DATABASE_URL;
 }

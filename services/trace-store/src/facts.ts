@@ -29,7 +29,7 @@ const consumerConfig: Partial<ConsumerConfig> & { durable_name: string } = {
   max_deliver: -1,
 };
 
-const limitsDefault: BatchLimits = { countMax: 250, bytesMax: 8_388_608, lingerMs: 20 };
+const limitsDefault: BatchLimits = { countMax: 1_000, bytesMax: 8_388_608, lingerMs: 20 };
 const pullExpiresMs = 5_000;
 const claimRetryMs = 2_000;
 /** After this many deliveries a body that is not in the object store is taken for lost. */
@@ -106,7 +106,8 @@ async function follow(session: Session): Promise<void> {
   await ensureConsumer(bus);
   const consumer = await bus.js.consumers.get(streams.runs, consumerName);
   const messages = await consumer.consume({
-    max_messages: limits.countMax,
+    // The next batch comes while one is written.
+    max_messages: 2 * limits.countMax,
     expires: pullExpiresMs,
     abort_on_missing_resource: true,
   });
