@@ -20,7 +20,7 @@ export const candidateSchema = z.strictObject({
   model: z.string().min(1).max(200),
   /** Root of an OpenAI-compatible API, `/v1` included. Default: OpenAI's own. */
   baseUrl: z.url({ protocol: /^https?$/ }).optional(),
-  /** May hold `${secret:NAME}`, the gateway's variable `PAWL_SECRET_NAME`. */
+  /** May hold `${secret:NAME}`: the gateway's variable `PAWL_SECRET_<APP>_NAME`, else `PAWL_SECRET_NAME`. */
   apiKey: z.string().max(2_000).optional(),
   /** The protocol that it speaks. Default: `anthropic` for the provider of that name, else `openai`. */
   api: z.enum(['openai', 'anthropic']).optional(),

@@ -1,7 +1,6 @@
 /** What the gateway reads from its environment; nothing else does. */
 import { z } from 'zod';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
-import { createSecretSource, type SecretSource } from './providers/secrets.ts';
 
 const schema = z.object({
   ...baseConfigShape,
@@ -19,11 +18,14 @@ const schema = z.object({
 });
 
 export type Config = z.infer<typeof schema> & {
-  /** Values of `${secret:NAME}`. */
-  secrets: SecretSource;
+  /** Variables that begin with `PAWL_SECRET_`: the values of `${secret:NAME}`. */
+  secretVariables: Readonly<Record<string, string | undefined>>;
 };
 
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
-  return { ...readConfig(schema, environment), secrets: createSecretSource(environment) };
+  const secretVariables = Object.fromEntries(
+    Object.entries(environment).filter(([name]) => name.startsWith('PAWL_SECRET_')),
+  );
+  return { ...readConfig(schema, environment), secretVariables };
 }

@@ -24,6 +24,7 @@ import { createAgentModel } from './openai/agent-model.ts';
 import { createCallsUnderWay, type CallsUnderWay } from './openai/calls-under-way.ts';
 import { serveOpenAi } from './openai/serve-openai.ts';
 import { createEndpoints } from './providers/endpoints.ts';
+import { createSecretSource } from './providers/secrets.ts';
 import { schema } from './schema.ts';
 import { createThinkWork } from './think-work.ts';
 
@@ -50,7 +51,8 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const health = createEndpointHealth(bus, replica);
   const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
-  const callDeps = { registry, budgets, store, journal, endpoints, secrets: config.secrets, health, log };
+  const secrets = createSecretSource(config.secretVariables, () => keys.apps());
+  const callDeps = { registry, budgets, store, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const thinkWork = createThinkWork({
     ...callDeps,

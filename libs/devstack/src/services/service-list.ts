@@ -16,6 +16,7 @@ export const services = [
       '/v1/routes',
       '/v1/budgets',
       '/v1/spend',
+      '/v1/ledger',
       '/v1/keys',
     ],
   },

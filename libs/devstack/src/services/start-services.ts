@@ -86,7 +86,12 @@ async function startService(service: Service, urls: ServiceUrls, options: Servic
   const logFile = join(options.logsFolder, `${name}.log`);
   const start = (): Child => {
     const { port } = new URL(urls[key]);
-    const environment = { ...options.environment, PAWL_PORT: port, OTEL_SERVICE_NAME: `pawl-${name}` };
+    const environment = {
+      ...options.environment,
+      PAWL_PORT: port,
+      PAWL_ORCHESTRATOR_URL: urls.orchestrator,
+      OTEL_SERVICE_NAME: `pawl-${name}`,
+    };
     return startScript({ ...options, environment }, { script, logFile });
   };
   for (let attempt = 1; ; attempt += 1) {

@@ -129,7 +129,7 @@ function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: nu
   const { candidate, reason } = ranked;
   const finding = findPrice(candidate, new Date(nowMs), request.operation === 'embeddings');
   if ('problem' in finding) return { denial: finding.problem };
-  const secret = resolveSecrets(candidate.apiKey ?? '', deps.secrets);
+  const secret = resolveSecrets(candidate.apiKey ?? '', (name) => deps.secrets(request.spender.app, name));
   if ('missing' in secret) {
     const missing = secret.missing.join(', ');
     return deny('secret_missing', `ModelRoute "${request.route}" needs the secret ${missing}, which is not set.`);

@@ -2,10 +2,14 @@
 
 const reference = /\$\{secret:([A-Za-z0-9_]{1,100})\}/g;
 
-export type SecretSource = (name: string) => string | undefined;
+/** The value of a secret as an app sees it. */
+export type SecretSource = (app: string, name: string) => string | undefined;
 
 /** The text with every reference replaced, or the names that have no value. */
-export function resolveSecrets(text: string, find: SecretSource): { text: string } | { missing: string[] } {
+export function resolveSecrets(
+  text: string,
+  find: (name: string) => string | undefined,
+): { text: string } | { missing: string[] } {
   const missing: string[] = [];
   const resolved = text.replaceAll(reference, (_match, name: string) => {
     const value = find(name);
@@ -16,9 +20,30 @@ export function resolveSecrets(text: string, find: SecretSource): { text: string
 }
 
 /**
- * Secrets from an environment: `${secret:NAME}` is the variable `PAWL_SECRET_NAME` and no other. Whoever may declare objects
- * could else send any variable of the service, such as its database URL, to an address of their own.
+ * Secrets from an environment: `${secret:NAME}` of app `my-shop` is the variable `PAWL_SECRET_MY_SHOP_NAME`, else
+ * `PAWL_SECRET_NAME`, which is for all apps unless it reads as the own variable of one of the others. No other variable is ever
+ * read: whoever may declare objects could else send what belongs to the service, such as its database URL, to an address of
+ * their own. `apps`: all that there are.
  */
-export function createSecretSource(environment: Record<string, string | undefined>): SecretSource {
-  return (name) => environment[`PAWL_SECRET_${name}`] || undefined;
+export function createSecretSource(
+  variables: Readonly<Record<string, string | undefined>>,
+  apps: () => readonly string[],
+): SecretSource {
+  return (app, name) =>
+    [`${prefixOf(app)}${name}`, name]
+      .filter((key) => !belongsToOther(key, app, apps()))
+      .map((key) => variables[`PAWL_SECRET_${key}`])
+      .find((value) => value !== undefined && value !== '');
+}
+
+/** A key that begins like several apps belongs to the one with the longest name. */
+function belongsToOther(key: string, app: string, apps: readonly string[]): boolean {
+  const [owner] = apps
+    .filter((other) => key.startsWith(prefixOf(other)))
+    .toSorted((a, b) => prefixOf(b).length - prefixOf(a).length);
+  return owner !== undefined && prefixOf(owner) !== prefixOf(app);
+}
+
+function prefixOf(app: string): string {
+  return `${app.toUpperCase().replaceAll('-', '_')}_`;
 }
