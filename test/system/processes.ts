@@ -19,6 +19,11 @@ export type Processes = {
   kill(name: ServiceName): Promise<void>;
   /** Starts a service again where it was, and waits until it is ready. */
   start(name: ServiceName): Promise<void>;
+  /** Stops a service's process as if its machine stood still, until `thaw`. */
+  freeze(name: ServiceName): void;
+  thaw(name: ServiceName): void;
+  /** Starts one more replica of a service, which lives until `stop`. */
+  startSpare(name: ServiceName): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -35,6 +40,11 @@ export async function startProcesses(options: ProcessesOptions): Promise<Process
   const logs = await mkdtemp(join(tmpdir(), 'pawl-logs-'));
   const launch = await createLauncher(options, logs);
   const children = new Map<ServiceName, Child>();
+  const spares: Child[] = [];
+  const signal = (name: ServiceName, sent: NodeJS.Signals) => {
+    const pid = children.get(name)?.pid;
+    if (pid !== undefined) process.kill(pid, sent);
+  };
   const start = async (name: ServiceName) => void children.set(name, await launch.start(name));
   for (const name of serviceNames) await launch.migrate(name);
   await Promise.all(serviceNames.map(start));
@@ -55,20 +65,23 @@ export async function startProcesses(options: ProcessesOptions): Promise<Process
       child?.kill();
       await child?.exited;
     },
+    freeze: (name) => signal(name, 'SIGSTOP'),
+    thaw: (name) => signal(name, 'SIGCONT'),
+    startSpare: async (name) => void spares.push(await launch.start(name, await freePort(0))),
     async stop() {
-      await Promise.all([...children.values()].map((child) => child.stop()));
+      await Promise.all([...children.values(), ...spares].map((child) => child.stop()));
       await sim.stop();
       await rm(logs, { recursive: true, force: true });
     },
   };
 }
 
-/** Starts programs of services, each always on the same port; their logs stay where a failure names them. */
+/** Starts programs of services, each always on the same port unless another is given; their logs stay where a failure names them. */
 async function createLauncher(options: ProcessesOptions, logs: string) {
   const ports = new Map<ServiceName, number>();
   for (const name of serviceNames) ports.set(name, await freePort(0));
-  const urlOf = (name: ServiceName) => `http://127.0.0.1:${ports.get(name)}`;
-  const spawn = (name: ServiceName, script: string) =>
+  const urlOf = (name: ServiceName, port = ports.get(name)) => `http://127.0.0.1:${port}`;
+  const spawn = (name: ServiceName, script: string, port = ports.get(name)) =>
     startChild({
       command: process.execPath,
       args: [join(root, 'services', name, 'src', script)],
@@ -78,7 +91,7 @@ async function createLauncher(options: ProcessesOptions, logs: string) {
         PATH: process.env['PATH'] ?? '',
         PAWL_NATS_URL: options.servers.natsUrl,
         PAWL_DATABASE_URL: options.servers.databaseUrl,
-        PAWL_PORT: String(ports.get(name)),
+        PAWL_PORT: String(port),
         PAWL_HOST: '127.0.0.1',
         PAWL_ADMIN_KEY: adminKey,
         PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
@@ -97,9 +110,9 @@ async function createLauncher(options: ProcessesOptions, logs: string) {
       const { code } = await spawn(name, 'migrate.ts').exited;
       if (code !== 0) throw new Error(`the migration of ${name} failed, see ${logs}`);
     },
-    async start(name: ServiceName): Promise<Child> {
-      const child = spawn(name, 'main.ts');
-      const isReady = () => fetch(`${urlOf(name)}/healthz/ready`).then((response) => response.ok);
+    async start(name: ServiceName, port?: number): Promise<Child> {
+      const child = spawn(name, 'main.ts', port);
+      const isReady = () => fetch(`${urlOf(name, port)}/healthz/ready`).then((response) => response.ok);
       const ready = eventually(isReady, { withinMs: 60_000, what: `${name} gets ready, see ${logs}` });
       const outcome = await Promise.race([ready, child.exited]);
       if (outcome !== true) throw new Error(`${name} ended while starting, see ${logs}`);

@@ -2,6 +2,7 @@
 import { followFacts, type Bus, type Definitions, type Following, type ReceivedFact } from '@pawl/bus';
 import { subjects, type Started } from '@pawl/contracts';
 import type { RunState } from '../run/state.ts';
+import { createEarlyFacts } from './early-facts.ts';
 import { createLiveRun, type LiveRun } from './live-run.ts';
 import type { Perform } from './perform.ts';
 
@@ -30,6 +31,7 @@ const retryAfterMs = 1_000;
 /** Starts to fold a partition. Runs that had ended are forgotten as soon as their end is read. */
 export function openPartition(options: PartitionOptions): Partition {
   const runs = new Map<string, LiveRun>();
+  const early = createEarlyFacts();
   const is = { caughtUp: false, closed: false };
   let following: Following | undefined;
 
@@ -38,6 +40,8 @@ export function openPartition(options: PartitionOptions): Partition {
   const begin = (started: Started) => {
     const run = createLiveRun({ ...options, started });
     runs.set(started.runId, run);
+    for (const fact of early.take(started.runId)) run.apply(fact);
+    if (run.state().ended) runs.delete(started.runId);
     const define = async () => {
       run.define(await options.definitions.get(started.definition));
       if (is.caughtUp) run.drive();
@@ -48,6 +52,7 @@ export function openPartition(options: PartitionOptions): Partition {
     const known = runs.get(fact.runId);
     if (!known) {
       if (fact.kind === 'started') begin(fact);
+      else early.keep(fact);
       return;
     }
     known.apply(fact);

@@ -3,7 +3,7 @@ import { readFacts, type Bus } from '@pawl/bus';
 import { RejectedError, type RunView } from '@pawl/contracts';
 import { viewOfStored } from '../intake/start-run.ts';
 import type { RunStore } from '../intake/run-store.ts';
-import { evolve, type RunState } from '../run/state.ts';
+import { evolve, startOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
 import type { Endings } from './endings.ts';
 import type { Partitions } from './partitions.ts';
@@ -67,10 +67,11 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
   };
 }
 
-/** The state of a run from its whole log, or undefined when the log has nothing of it. */
+/** The state of a run from its whole log, or undefined when the log does not have its first fact. */
 export async function foldRun(bus: Bus, app: string, runId: string): Promise<RunState | undefined> {
-  const facts = await readFacts(bus, app, runId);
-  return facts.reduce<RunState | undefined>((state, { fact }) => evolve(state, fact), undefined);
+  const facts = (await readFacts(bus, app, runId)).map(({ fact }) => fact);
+  const started = facts.find((fact) => fact.kind === 'started');
+  return started && facts.reduce<RunState>((state, fact) => evolve(state, fact) ?? state, startOf(started));
 }
 
 function pause(ms: number): Promise<void> {
