@@ -11,6 +11,7 @@ import { createAccess } from './http/access.ts';
 import { compressJson } from './http/compress-json.ts';
 import { serveAggregateTraces } from './http/aggregate-traces.ts';
 import { serveCompareTraces } from './http/compare-traces.ts';
+import { serveExportOtlp } from './http/export-otlp.ts';
 import { serveExportTraces } from './http/export-traces.ts';
 import { serveLiveTraces } from './http/live-traces.ts';
 import { serveGetTrace } from './http/get-trace.ts';
@@ -86,6 +87,7 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
   serveAggregateTraces(http, { database, access });
   serveCompareTraces(http, { database, access });
   serveExportTraces(http, { database, access });
+  serveExportOtlp(http, { database, access });
   serveLiveTraces(http, { database, access, notices, log });
   serveGetTrace(http, { database, access, policy });
   serveGetBody(http, { database, access });

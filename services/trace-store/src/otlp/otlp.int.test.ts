@@ -11,10 +11,13 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import fc from 'fast-check';
 import OpenAI, * as openaiModule from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runSpanId, thoughtSpanId } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { agentSpans } from '../testing/agent-spans.ts';
 import { otlpJsonOf } from '../testing/otlp-json.ts';
+import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { startStore, type Json, type StartedStore } from '../testing/start-store.ts';
+import { readJsonSpans } from './json.ts';
 import type { OtlpSpan } from './span.ts';
 
 const servers = useTestServers();
@@ -288,4 +291,49 @@ test('a trace belongs to the app whose key sent it', async () => {
   const otherRun = await runOf(traceId, 'key-of-other');
   expect(otherRun).not.toBe(runId);
   expect((await traceOf(runId)).records).toHaveLength(7);
+});
+
+describe('a run goes out as spans', () => {
+  test('of Pawl, under the names of the conventions and the ids of its own telemetry, without content unless asked', async () => {
+    const startedAt = new Date(Date.now() - 60_000).toISOString();
+    const runId = runIdAt(startedAt, 'goes out');
+    const facts = salesRunFacts({ app: 'demo', runId, startedAt });
+    await store.publish(facts);
+    await eventually(async () => (await store.countOf(runId)) === facts.length);
+    const plain = await store.ask('GET', `/v1/traces/${runId}/otlp`);
+    const { spans, rejected } = readJsonSpans(new TextEncoder().encode(plain.text));
+    expect([spans.length, rejected]).toEqual([1 + 5 + 6, 0]);
+    expect(spans[0]).toMatchObject({
+      name: 'invoke_agent sales-analyst',
+      spanId: runSpanId(runId),
+      parentSpanId: null,
+    });
+    expect(spans[1]).toMatchObject({
+      name: 'chat sim-smart',
+      spanId: thoughtSpanId(runId, 0),
+      parentSpanId: runSpanId(runId),
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.usage.input_tokens': 912,
+        'pawl.cost.nano_usd': '1168000',
+      },
+    });
+    const failed = spans.find(({ statusCode }) => statusCode === 2);
+    expect(failed).toMatchObject({ name: 'execute_tool execute_sql', attributes: { 'error.type': 'tool_failed' } });
+    expect(plain.text).not.toContain('figures');
+    expect((await store.ask('GET', `/v1/traces/${runId}/otlp?content=true`)).text).toContain('figures');
+    expect((await store.ask('GET', `/v1/traces/${runId}/otlp`, { key: 'key-of-other' })).status).toBe(404);
+  });
+
+  test('of another agent, as they came', async () => {
+    const traceId = 'b3'.repeat(16);
+    const came = agentSpans('openinference', traceId, startNano);
+    await send(otlpJsonOf(came));
+    const { text } = await store.ask('GET', `/v1/traces/${await runOf(traceId)}/otlp`);
+    const { spans } = readJsonSpans(new TextEncoder().encode(text));
+    const idsOf = (some: readonly OtlpSpan[]) =>
+      some.map(({ spanId, parentSpanId }) => [spanId, parentSpanId]).toSorted();
+    expect(idsOf(spans)).toEqual(idsOf(came));
+    expect(spans.find(({ name }) => name.startsWith('invoke_agent'))?.attributes).toEqual(came[0]?.attributes);
+  });
 });
