@@ -1,6 +1,6 @@
 /** ModelRoute: where the model calls of a purpose may go, and at what price. */
 import { z } from 'zod';
-import { objectNameSchema, timeoutSchema } from './names.ts';
+import { durationSchema, objectNameSchema, timeoutSchema } from './names.ts';
 import { currencySchema, decimalSchema } from './money.ts';
 
 /** A price per million tokens, as decimal text. Cached and reasoning tokens cost like the rest where no price is given. */
@@ -58,6 +58,11 @@ export type FallbackCause = (typeof fallbackCauses)[number];
 
 export const modelRouteSpecSchema = z.strictObject({
   candidates: z.array(candidateSchema).min(1).max(20),
+  /**
+   * Whether the very same request of an app and user, without tools and with temperature 0, gets the same answer again, and for
+   * how long. Default: never.
+   */
+  cache: z.strictObject({ ttl: durationSchema }).optional(),
   /** How candidates of the same priority are ordered. Default `weighted`. */
   strategy: z.enum(['weighted', 'cheapest', 'fastest']).optional(),
   /** Further attempts after the first, on this and on other candidates together. Default 1, or one for each other candidate. */

@@ -11,6 +11,7 @@ import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
+import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
 import type { CallDeps } from './call/perform-call.ts';
 import type { Config } from './config.ts';
 import { serveBudgetState } from './http/budget-state.ts';
@@ -52,6 +53,7 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   const health = createEndpointHealth(bus, replica);
   const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
+  const cache = createAnswerCache(database, log);
   const callDeps = { registry, budgets, store, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const thinkWork = createThinkWork({
@@ -63,7 +65,7 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   });
 
   const calls = createCallsUnderWay();
-  const listening = await createApi(config, log, { ...callDeps, bus, keys, keyStore, database, calls });
+  const listening = await createApi(config, log, { ...callDeps, cache, bus, keys, keyStore, database, calls });
   const connections: Part = {
     name: 'connections',
     start: async () => void (await keyStore.restore()),
@@ -84,6 +86,7 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
 }
 
 type ApiDeps = CallDeps & {
+  cache: AnswerCache;
   bus: Bus;
   keys: Keys;
   keyStore: KeyStore;

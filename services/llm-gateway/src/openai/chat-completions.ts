@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Registry } from '@pawl/bus';
 import type { Authorizer, Http } from '@pawl/service';
 import { leastOutput } from '../budget/requirement.ts';
+import type { AnswerCache } from '../cache/answer-cache.ts';
 import type { ModelRequest } from '../call/model-request.ts';
 import type { CallDeps } from '../call/perform-call.ts';
 import { agentNameOf, type AgentModel } from './agent-model.ts';
@@ -11,7 +12,8 @@ import { callerOf, callIdOf, type HttpCaller } from './caller.ts';
 import type { CallsUnderWay } from './calls-under-way.ts';
 import { completionBody, pieceBody, piecesOf, usageChunkBody, type CompletionHead } from './chat-bodies.ts';
 import { chatRequestSchema, optionsOf, type ChatRequest } from './chat-request.ts';
-import { completeCall, type CallAnswer } from './complete-call.ts';
+import { answerCall } from './cached-call.ts';
+import type { CallAnswer } from './complete-call.ts';
 import { createEventStream, type EventStream } from './event-stream.ts';
 import { findModel } from './find-model.ts';
 import { endWithError } from './stream-error.ts';
@@ -19,7 +21,7 @@ import { endWithError } from './stream-error.ts';
 export type OpenAiDeps = {
   authorizer: Authorizer;
   registry: Registry;
-  callDeps: CallDeps;
+  callDeps: CallDeps & { cache: AnswerCache };
   calls: CallsUnderWay;
   agents: AgentModel;
 };
@@ -50,8 +52,15 @@ type Exchange = { caller: HttpCaller; body: ChatRequest; reply: FastifyReply; mo
 
 function answerCompletion(deps: OpenAiDeps, { caller, body, reply, modelRequest }: Exchange): Promise<object> {
   return deps.calls.run(reply.raw, async (signal) => {
-    const { answer } = await completeCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece() {} });
+    const { answer, isCached } = await answerCall(deps.callDeps, {
+      caller,
+      request: modelRequest,
+      body,
+      signal,
+      onPiece() {},
+    });
     void reply.header('x-request-id', answer.id);
+    if (isCached) void reply.header('x-pawl-cache', 'hit');
     return completionBody({ head: headOf(answer, body), choices: answer.choices, usage: answer.usage });
   });
 }
@@ -67,7 +76,7 @@ async function streamCompletion(
   const teller = createTeller(stream, { head, hasUsage });
   try {
     const { answer, isReplay } = await deps.calls.run(reply.raw, (signal) =>
-      completeCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece: teller.tell }),
+      answerCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece: teller.tell }),
     );
     if (isReplay) piecesOf(answer.choices).forEach(teller.tell);
     teller.finish();

@@ -11,6 +11,7 @@ import type { ModelRequest } from '../call/model-request.ts';
 import { denialOf } from '../call/outcome.ts';
 import { performCall, type CallDeps, type Called } from '../call/perform-call.ts';
 import { settleCall } from '../call/settle.ts';
+import type { LedgerEntry } from '../ledger/entry.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 import { chatAttributes } from '../call/chat-attributes.ts';
 import type { HttpCaller } from './caller.ts';
@@ -24,7 +25,7 @@ const choiceSchema = z.object({
 });
 
 /** What a client gets of a call, in whatever form its API has. */
-const answerSchema = z.object({
+export const answerSchema = z.object({
   id: z.string(),
   createdS: z.number(),
   choices: z.array(choiceSchema),
@@ -36,6 +37,14 @@ export type CallAnswer = z.infer<typeof answerSchema>;
 
 const storedSchema = z.object({ fingerprint: z.string(), answer: answerSchema });
 
+export type Completed = {
+  answer: CallAnswer;
+  /** Whether it had been given before: then no piece of it was told. */
+  isReplay: boolean;
+  /** Its line in the books; absent when it was given before. */
+  entry?: LedgerEntry;
+};
+
 export type HttpCall = {
   caller: HttpCaller;
   request: ModelRequest;
@@ -46,7 +55,7 @@ export type HttpCall = {
 };
 
 /** The answer. Throws `OpenAiError` for whatever keeps the call from having one. */
-export async function completeCall(deps: CallDeps, call: HttpCall): Promise<{ answer: CallAnswer; isReplay: boolean }> {
+export async function completeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
   try {
     return await makeCall(deps, call);
   } catch (error) {
@@ -63,7 +72,7 @@ async function giveBack({ store, log }: CallDeps, { address }: ModelRequest): Pr
     .catch((error: unknown) => log.error({ err: error, ...address }, 'a hold could not be given back'));
 }
 
-async function makeCall(deps: CallDeps, call: HttpCall): Promise<{ answer: CallAnswer; isReplay: boolean }> {
+async function makeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
   const { caller, request, signal, onPiece } = call;
   const startedAtMs = Date.now();
   const fingerprint = caller.idempotencyKey === undefined ? undefined : sha256(JSON.stringify(call.body));
@@ -85,7 +94,7 @@ async function makeCall(deps: CallDeps, call: HttpCall): Promise<{ answer: CallA
       await settleCall(deps, { call: request.address, levels, taken, entry, thought: stored }, signal);
       recordCallSpan(call, performed, startedAtMs);
       if (denial) throw new OpenAiError(denial);
-      return { answer, isReplay: false };
+      return { answer, isReplay: false, entry };
     }
   }
 }

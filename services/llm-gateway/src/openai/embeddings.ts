@@ -4,7 +4,7 @@ import type { Http } from '@pawl/service';
 import type { ModelRequest } from '../call/model-request.ts';
 import { callerOf, callIdOf, type HttpCaller } from './caller.ts';
 import type { OpenAiDeps } from './chat-completions.ts';
-import { completeCall } from './complete-call.ts';
+import { answerCall } from './cached-call.ts';
 import { findModel } from './find-model.ts';
 
 const token = z.number().int().nonnegative();
@@ -30,7 +30,7 @@ export function serveEmbeddings(http: Http, deps: OpenAiDeps): void {
     const { body } = request;
     const modelRequest = requestOf(deps, caller, body);
     const { answer } = await deps.calls.run(reply.raw, (signal) =>
-      completeCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece() {} }),
+      answerCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece() {} }),
     );
     const { inputTokens } = answer.usage;
     return {

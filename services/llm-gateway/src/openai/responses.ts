@@ -6,7 +6,8 @@ import { agentNameOf } from './agent-model.ts';
 import { callerOf } from './caller.ts';
 import { requestOf, type OpenAiDeps } from './chat-completions.ts';
 import { piecesOf } from './chat-bodies.ts';
-import { completeCall, type CallAnswer } from './complete-call.ts';
+import { answerCall } from './cached-call.ts';
+import type { CallAnswer } from './complete-call.ts';
 import { createEventStream } from './event-stream.ts';
 import { createEventTeller, responseBody, statusOf, type ResponseState, type StreamEvent } from './responses-bodies.ts';
 import { chatRequestOf, responsesRequestSchema, type ResponsesRequest } from './responses-request.ts';
@@ -24,7 +25,7 @@ export function serveResponses(http: Http, deps: OpenAiDeps): void {
     const answer = (onPiece: (piece: Piece) => void): Promise<Answer> =>
       deps.calls.run(reply.raw, async (signal) => {
         if (modelRequest)
-          return await completeCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece });
+          return await answerCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece });
         const call = { agent: agent ?? '', body: chat, caller, authorization };
         return { answer: await answerOfAgent(deps, call, signal), isReplay: true };
       });
