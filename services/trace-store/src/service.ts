@@ -25,9 +25,10 @@ import { serveSettingsRoutes } from './http/settings-routes.ts';
 import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
+import { findLeaks, type Leak } from './retention/leak-scan.ts';
 import { createMaintenance, type Chore } from './retention/maintenance.ts';
 import { createPolicy } from './retention/policy.ts';
-import { keepAndDrop } from './retention/retention.ts';
+import { forgetOldNotes, keepAndDrop } from './retention/retention.ts';
 import { schema } from './schema.ts';
 import { createStoredNotices } from './stored-notices.ts';
 import { createTraceTables, type TraceTables } from './store/trace-tables.ts';
@@ -102,6 +103,26 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
   return { parts: [connections, facts, maintenance, listening], url: listening.url };
 }
 
+/** Looks through all stored traces, of one app or of all, and gives how many leaks there are. */
+export async function scanForLeaks(
+  databaseUrl: string,
+  options: { app: string | undefined; onLeak(leak: Leak): void },
+): Promise<number> {
+  const database = connectDatabase({ url: databaseUrl, applicationName: 'pawl-leak-scan', poolMax: 1 });
+  try {
+    const policy = createPolicy({ database, keptDays: new Map() });
+    await policy.refresh();
+    let count = 0;
+    for await (const leak of findLeaks(database, { policy, app: options.app })) {
+      count += 1;
+      options.onLeak(leak);
+    }
+    return count;
+  } finally {
+    await database.close();
+  }
+}
+
 /** What is done again and again, in this order. */
 function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: number }): Chore[] {
   const { tables, bus, archiveAfterMs: afterMs } = options;
@@ -109,6 +130,7 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
   return [
     { name: 'settings', run: () => tables.policy.refresh() },
     { name: 'retention', run: () => keepAndDrop(tables) },
+    { name: 'notes', run: () => forgetOldNotes(tables) },
     { name: 'erasures', run: () => eraseUsers({ tables, bus }) },
     { name: 'progress', run: () => archive.publishProgress() },
     ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),

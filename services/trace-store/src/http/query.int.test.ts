@@ -124,6 +124,20 @@ describe('the list', () => {
   );
 });
 
+test('T8: a run that is silent for longer than it may live is running, and lost; one that may still live is not', async () => {
+  const silent = await stored(tailRun('silent', 20).slice(0, 3));
+  const startedAt = new Date(Date.now() - 60_000).toISOString();
+  const living = await stored(
+    salesRunFacts({ app: 'tail', runId: runIdAt(startedAt, 'living'), startedAt }).slice(0, 3),
+  );
+  const standing = async (runId: string) => {
+    const { run: found } = (await store.ask('GET', `/v1/traces/${runId}`, { key: 'key-of-tail' })).json();
+    return [found?.['status'], found?.['isLost']];
+  };
+  expect(await standing(silent)).toEqual(['running', true]);
+  expect(await standing(living)).toEqual(['running', false]);
+});
+
 describe('figures by time', () => {
   test('T6: count money at the leaves, once in a tree of runs', async () => {
     const parent = otherRun('tree', 30, (fact) => {

@@ -18,7 +18,7 @@ import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { eraseUsers } from './erase-users.ts';
 import { placeOf, suffixOf } from './period.ts';
 import { createPolicy } from './policy.ts';
-import { keepAndDrop } from './retention.ts';
+import { forgetOldNotes, keepAndDrop } from './retention.ts';
 
 const servers = useTestServers();
 const nowMs = Date.parse('2026-06-01T00:00:00.000Z');
@@ -147,6 +147,34 @@ describe('retention', () => {
     expect(await keepAndDrop(tables)).toMatchObject({ runsReleased: 1 });
     expect(await count('court')).toEqual([0, 0, 0]);
   });
+});
+
+test('notes about runs that no class keeps are forgotten; while one class keeps for ever, they stay', async () => {
+  for (const age of [1, 100, 500]) {
+    await database.query('insert into traces.foreign_runs (app, trace_id, run_id, seen_at) values ($1, $2, $3, $4)', [
+      'notes',
+      String(age),
+      'run',
+      day(age),
+    ]);
+    await database.query(`insert into traces.reads (app, minute, key_id, action) values ('notes', $1, 'k', 'trace')`, [
+      day(age),
+    ]);
+  }
+  const left = async (table: string) => {
+    const rows = await database.query<{ count: string }>(`select count(*) from traces.${table} where app = 'notes'`);
+    return Number(rows[0]?.count);
+  };
+  await forgetOldNotes(
+    createTraceTables({
+      database,
+      nowMs: () => nowMs,
+      policy: createPolicy({ database, keptDays: new Map([['standard', undefined]]) }),
+    }),
+  );
+  expect([await left('foreign_runs'), await left('reads')]).toEqual([3, 2]);
+  await forgetOldNotes(await tablesWith({ standard: 30, short: 7 }));
+  expect([await left('foreign_runs'), await left('reads')]).toEqual([1, 2]);
 });
 
 describe('bodies', () => {

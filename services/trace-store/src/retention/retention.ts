@@ -3,12 +3,18 @@
  * its tables, never row by row. Safe to run in several replicas at once and to repeat.
  */
 import { isExpired, suffixOf, weekOf, type Place } from './period.ts';
+import { forgetNotes } from '../store/old-notes.ts';
 import { listPlaces } from '../store/partitions.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
 
 /** How many weeks are made ahead of the one that runs. */
 const weeksAhead = 2;
 const releasedRunsMax = 500;
+/** How long it is kept who read what, in days. */
+const readsKeptDays = 400;
+/** Notes about runs outlive them by this much. */
+const notesSlackDays = 14;
+const dayMs = 86_400_000;
 
 export type RetentionOutcome = { dropped: string[]; runsHeld: number; runsReleased: number };
 
@@ -52,4 +58,16 @@ async function dropReleased(tables: TraceTables): Promise<number> {
     ]);
     return Number(row?.dropped ?? 0);
   });
+}
+
+/** Forgets notes about runs that no class keeps any more, and who read what more than a year ago. */
+export async function forgetOldNotes(tables: TraceTables): Promise<void> {
+  const { database, policy } = tables;
+  const daysAgo = (days: number) => new Date(tables.nowMs() - days * dayMs);
+  await forgetNotes(database, 'reads', daysAgo(readsKeptDays));
+  const kept = policy.classes().map((name) => policy.keptDays(name));
+  if (kept.some((days) => days === undefined)) return;
+  const longest = Math.max(...kept.map((days) => days ?? 0)) + notesSlackDays;
+  await forgetNotes(database, 'foreign_runs', daysAgo(longest));
+  await forgetNotes(database, 'rejected', daysAgo(longest));
 }
