@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { objectNameSchema } from '@pawl/contracts';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
-import type { SecretSource } from './kinds/secrets.ts';
 
 const configSchema = z.object({
   ...baseConfigShape,
@@ -31,6 +30,11 @@ const configSchema = z.object({
         .map((command) => command.trim())
         .filter((command) => command !== ''),
     ),
+  /** Calls of one app, and of one tool, under way at once in this process; more wait. */
+  PAWL_CALLS_PER_APP_MAX: integerVariable({ min: 1, max: 10_000 }).default(128),
+  PAWL_CALLS_PER_TOOL_MAX: integerVariable({ min: 1, max: 10_000 }).default(64),
+  /** Where secrets are mounted as files, `<app>/<NAME>`. */
+  PAWL_SECRETS_DIR: z.string().optional(),
   /** Connections to one data source at the most. */
   PAWL_SQL_CONNECTIONS_MAX: integerVariable({ min: 1, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
@@ -40,30 +44,16 @@ const configSchema = z.object({
 });
 
 export type Config = z.infer<typeof configSchema> & {
-  secretOf: SecretSource;
+  /** Variables that begin with `PAWL_SECRET_`. */
+  secretVariables: Readonly<Record<string, string | undefined>>;
   /** `PATH` of child processes. */
   commandPath: string;
 };
 
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
-  return {
-    ...readConfig(configSchema, environment),
-    secretOf: secretsOf(environment),
-    commandPath: environment['PATH'] ?? '',
-  };
-}
-
-/** Variables that belong to the service itself and are never a tool's secret. */
-const ownVariable = /^(PAWL|OTEL|NODE|NPM|NATS|PG|POSTGRES|KUBERNETES|AWS|GOOGLE|AZURE|OPENAI|ANTHROPIC)(_|$)/i;
-
-/** `${secret:NAME}` is `PAWL_SECRET_NAME`, or `NAME` where that is none of the service's own variables. */
-function secretsOf(environment: Record<string, string | undefined>): SecretSource {
-  const snapshot = { ...environment };
-  return (name) => {
-    const explicit = snapshot[`PAWL_SECRET_${name}`];
-    if (explicit !== undefined && explicit !== '') return explicit;
-    const plain = ownVariable.test(name) ? undefined : snapshot[name];
-    return plain === '' ? undefined : plain;
-  };
+  const secretVariables = Object.fromEntries(
+    Object.entries(environment).filter(([name]) => name.startsWith('PAWL_SECRET_')),
+  );
+  return { ...readConfig(configSchema, environment), secretVariables, commandPath: environment['PATH'] ?? '' };
 }

@@ -26,7 +26,7 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   await exited;
 }
 
-test('kill -9 with three calls under way: the read and the keyed write are repeated, the other write is in doubt', async () => {
+test('C12: kill -9 with three calls under way: the read and the keyed write are repeated, the other write is in doubt', async () => {
   const tools = {
     read: toolOf('read', bench.http('/hold/read')),
     keyed: toolOf('keyed', { ...bench.http('/hold/keyed', 'POST'), effect: 'write', idempotent: true }),

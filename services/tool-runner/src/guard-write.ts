@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError } from '@pawl/contracts';
 import type { Queryable } from '@pawl/db';
 import type { Arguments } from './arguments/arguments.ts';
+import { businessKeyOf } from './call/business-key.ts';
 import { effectKey } from './call/effect-key.ts';
 import { isRepeatable } from './call/observation-of.ts';
 import { refusal, type Outcome } from './call/outcome.ts';
@@ -15,6 +16,7 @@ import {
   claimEffect,
   findEffect,
   finishEffect,
+  releaseEffect,
   takeOverEffect,
   type Claimant,
   type Effect,
@@ -27,7 +29,8 @@ export type Write = {
   request: CallRequest;
   args: Arguments;
   signal: AbortSignal;
-  execute(effectKey: string): Promise<Report>;
+  /** `keepLate` gets what the tool still said after the call had been given up. */
+  execute(effectKey: string, keepLate: (report: Report) => Promise<void>): Promise<Report>;
   /** The report of an outcome that comes without execution. */
   refuse(outcome: Outcome): Promise<Report>;
 };
@@ -45,12 +48,22 @@ const pollEveryMs = 100;
 const finishPatienceMs = 20_000;
 
 export function createWriteGuard({ database, runLog, owner }: WriteGuardOptions): WriteGuard {
-  const executeClaimed = async (write: Write, claimant: Claimant) =>
-    await storeResult(database, claimant, await write.execute(claimant.key));
+  const executeClaimed = async (write: Write, claimant: Claimant) => {
+    const keepLate = async (report: Report) => void (await storeResult(database, claimant, report));
+    const report = await write.execute(claimant.key, keepLate);
+    // Business that certainly wasn't done may be asked for again.
+    if (write.request.tool.spec.businessKey !== undefined && isWithoutEffect(report)) {
+      await releaseEffect(database, claimant);
+      return report;
+    }
+    return await storeResult(database, claimant, report);
+  };
 
   return async (write) => {
     const { request } = write;
-    const claimant = claimantOf(write, owner);
+    const claimed = claimantOf(write, owner);
+    if ('outcome' in claimed) return await write.refuse(claimed.outcome);
+    const { claimant } = claimed;
     const [known, stop] = await Promise.all([
       findEffect(database, claimant),
       request.position ? runLog.stopOf(request.app, request.position.runId) : undefined,
@@ -67,7 +80,8 @@ export function createWriteGuard({ database, runLog, owner }: WriteGuardOptions)
     effect: Effect,
     { write, claimant, stop }: { write: Write; claimant: Claimant; stop: string | undefined },
   ): Promise<Report> {
-    if (effect.state === 'done') return effect.isSameCall ? effect.report : duplicateOf(effect.report);
+    if (effect.state === 'done')
+      return effect.isSameCall ? effect.report : duplicateOf(effect.report, effect.isSameRun);
     if (!effect.isSameCall) return await awaitOther(write, claimant);
     if (!isRepeatable(write.request.tool.spec) || stop) {
       return await storeResult(database, claimant, await write.refuse(inDoubt));
@@ -80,20 +94,28 @@ export function createWriteGuard({ database, runLog, owner }: WriteGuardOptions)
   async function awaitOther(write: Write, claimant: Claimant): Promise<Report> {
     while (!write.signal.aborted) {
       const effect = await findEffect(database, claimant);
-      if (effect?.state === 'done') return duplicateOf(effect.report);
+      if (effect?.state === 'done') return duplicateOf(effect.report, effect.isSameRun);
       await delay(pollEveryMs, undefined, { signal: write.signal }).catch(() => {});
     }
     return await write.refuse(inDoubt);
   }
 }
 
-function claimantOf({ request, args }: Write, owner: string): Claimant {
+function claimantOf({ request, args }: Write, owner: string): { claimant: Claimant } | { outcome: Outcome } {
   const { app, position } = request;
   const tool = request.tool.metadata.name;
   const { runId, m, i, step } = position ?? { runId: `try_${request.tryId ?? randomUUID()}`, m: 0, i: 0, step: 0 };
   // A part of another call is an effect of its own, at the place where it stands.
   const place = position?.within === undefined ? tool : `${position.within}:${tool}`;
-  return { key: effectKey({ app, runId, step, tool: place, args: args.text }), app, runId, m, i, tool: place, owner };
+  const { businessKey } = request.tool.spec;
+  const business =
+    businessKey === undefined ? undefined : businessKeyOf({ app, tool, expression: businessKey }, args.text);
+  if (business && 'problem' in business) {
+    const message = `The arguments do not say which business this is (${businessKey}): ${business.problem}.`;
+    return { outcome: refusal('invalid_arguments', message, 'Give the arguments that the tool needs for that.') };
+  }
+  const key = business?.key ?? effectKey({ app, runId, step, tool: place, args: args.text });
+  return { claimant: { key, app, runId, m, i, tool: place, owner } };
 }
 
 /** The effect has happened: its result is stored before anything else, however long Postgres stays away within reason. */
@@ -121,7 +143,13 @@ function runStopped(stop: string): Outcome {
   return refusal('run_stopped', `The run is ${stop}, so the call was not made.`);
 }
 
-function duplicateOf(report: Report): Report {
+/** As the observation of a write tells it: what may have had an effect is `in_doubt`. */
+function isWithoutEffect({ observation }: Report): boolean {
+  return observation.status === 'error' || observation.status === 'denied';
+}
+
+/** A reference of another run can't be read in this one. */
+function duplicateOf(report: Report, isSameRun: boolean): Report {
   const { observation } = report;
   return {
     ...report,
@@ -129,8 +157,11 @@ function duplicateOf(report: Report): Report {
       ...observation,
       status: 'duplicate',
       errorCode: 'duplicate_call',
-      message: 'The same call was made in this step already; this is what came of it.',
+      message: isSameRun
+        ? 'The same call was made already; this is what came of it.'
+        : 'The same business was done in another run; this is what came of it.',
       suggestion: null,
+      ref: isSameRun ? observation.ref : null,
     },
   };
 }

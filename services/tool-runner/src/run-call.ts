@@ -3,15 +3,17 @@
  * where that is harmless, cut the result. The same path for act work and for trying a tool over HTTP.
  * Whatever goes wrong with the call is in the report; it throws `UnavailableError` only where an effect can't be recorded.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { toolKindOf, type ActWork, type Agent, type Tool, type ToolKind } from '@pawl/contracts';
-import { withTrace, type TraceContext } from '@pawl/telemetry';
+import type { TraceContext } from '@pawl/telemetry';
 import type { ArgumentValidator } from './arguments/argument-validator.ts';
 import { parseArguments, type Arguments } from './arguments/arguments.ts';
-import { isWrite, mayTryAgain, observationOf, timeoutMsOf } from './call/observation-of.ts';
+import type { CallLimits } from './call-limits.ts';
+import type { Circuits } from './call/circuit.ts';
+import { isWrite, observationOf, timeoutMsOf } from './call/observation-of.ts';
 import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
 import { storableError } from './call/raw-error.ts';
 import type { Report } from './effects/report.ts';
+import { brokenOff, executeCall } from './execute-call.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createNestedCaller } from './nested-call.ts';
@@ -52,6 +54,8 @@ export type CallRunnerOptions = {
   findTool: (app: string, name: string) => Tool | undefined;
   results: ResultStore;
   stops: RunStops;
+  circuits: Circuits;
+  limits: CallLimits;
   /** Values that must not appear in stored errors. */
   secretValues: () => Iterable<string>;
   now: () => number;
@@ -60,7 +64,6 @@ export type CallRunnerOptions = {
 export type CallRunner = (request: CallRequest) => Promise<Report>;
 
 const storedCharsMax = 64 * 1024 * 1024;
-const retryDelayMs = 100;
 /** What a tool without declared parameters takes. */
 const anyObject = { type: 'object' } as const;
 
@@ -79,13 +82,25 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const unwatch = watchStops(request, options.stops, controller);
     const { signal } = controller;
     const callTool = createNestedCaller({ request, signal, deadlineAtMs, runCall, findTool: options.findTool });
-    const execute = async (effectKey: string | undefined) => {
+    const timeoutMs = deadlineAtMs - startedAtMs;
+    const execute = async (effectKey?: string, keepLate?: (late: Report) => Promise<void>) => {
       const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, callTool });
-      const { outcome, attempt } = await executeWithRetry(kind, call, deadlineAtMs - startedAtMs);
+      const onLate = keepLate && (async (outcome: Outcome) => await keepLate(await report(outcome, 1)));
+      const { circuits, now } = options;
+      const { outcome, attempt } = await executeCall({
+        kind,
+        call,
+        circuits,
+        timeoutMs,
+        now,
+        ...(onLate ? { onLate } : {}),
+      });
       return await report(outcome, attempt);
     };
+    let leave = () => {};
     try {
-      if (!isWrite(request.tool.spec)) return await execute(undefined);
+      leave = await options.limits.enter(limitKeysOf(request), signal);
+      if (!isWrite(request.tool.spec)) return await execute();
       return await options.guardWrite({
         request,
         args,
@@ -93,7 +108,12 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
         execute,
         refuse: (outcome) => report(outcome, 1),
       });
+    } catch (error) {
+      // In line, so that nothing has begun.
+      if (!(error instanceof BrokenOffError)) throw error;
+      return await report({ ...brokenOff(error, timeoutMs), effect: 'none' } as Outcome, 1);
     } finally {
+      leave();
       clearTimeout(timer);
       unwatch();
     }
@@ -115,6 +135,12 @@ function watchStops(
     unwatch();
     parentSignal?.removeEventListener('abort', onAbort);
   };
+}
+
+/** What a call counts for. A part of another call has its app's place already. */
+function limitKeysOf({ app, tool, parentSignal }: CallRequest): string[] {
+  const ofTool = `tool ${app} ${tool.metadata.name}`;
+  return parentSignal ? [ofTool] : [`app ${app}`, ofTool];
 }
 
 const timeIsOver = refusal('tool_timeout', 'The time of the run was over before the call began.');
@@ -141,68 +167,6 @@ type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' 
 function kindCall(request: CallRequest, prepared: Prepared): KindCall {
   const { app, tool, trace, maxChars, position } = request;
   return { app, tool, trace, maxChars, runId: position?.runId, ...prepared };
-}
-
-async function executeWithRetry(
-  kind: Kind,
-  call: KindCall,
-  timeoutMs: number,
-): Promise<{ outcome: Outcome; attempt: number }> {
-  for (let attempt = 1; ; attempt += 1) {
-    const outcome = await executeOnce(kind, call, timeoutMs);
-    if (!mayTryAgain(call.tool.spec, outcome, attempt)) return { outcome, attempt };
-    const isOver = await delay(retryDelayMs, false, { signal: call.signal }).catch(() => true);
-    if (isOver) return { outcome, attempt };
-  }
-}
-
-/** Ends as soon as the signal is aborted, also where a kind is slow to let go. */
-async function executeOnce(kind: Kind, call: KindCall, timeoutMs: number): Promise<Outcome> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(call.signal.reason as Error);
-  call.signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    call.signal.throwIfAborted();
-    return await Promise.race([withTrace(call.trace, () => kind.execute(call)), aborted]);
-  } catch (error) {
-    const reason: unknown = call.signal.aborted ? call.signal.reason : error;
-    return reason instanceof BrokenOffError ? brokenOff(reason, timeoutMs) : mistake(error);
-  } finally {
-    call.signal.removeEventListener('abort', onAbort);
-  }
-}
-
-function brokenOff({ by }: BrokenOffError, timeoutMs: number): Outcome {
-  if (by === 'cancelled') {
-    return {
-      kind: 'failure',
-      code: 'run_stopped',
-      message: 'The run was stopped while the tool was at work.',
-      isTransient: false,
-      effect: 'possible',
-    };
-  }
-  return {
-    kind: 'failure',
-    code: 'tool_timeout',
-    message: `The tool did not answer within ${timeoutMs / 1_000} s.`,
-    suggestion: 'Ask for less, or use another tool.',
-    isTransient: false,
-    effect: 'possible',
-  };
-}
-
-/** A bug of a kind costs this call, not the run. */
-function mistake(error: unknown): Outcome {
-  return {
-    kind: 'failure',
-    code: 'internal_error',
-    message: 'The tool could not be run because of a mistake on our side.',
-    suggestion: 'Use another tool.',
-    rawError: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    isTransient: false,
-    effect: 'possible',
-  };
 }
 
 type ReportContext = { request: CallRequest; options: CallRunnerOptions; startedAtMs: number; attempt: number };

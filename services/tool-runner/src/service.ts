@@ -8,19 +8,22 @@ import {
   getResult,
   putResult,
   type Bus,
+  type Keys,
   type Registry,
 } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
+import { createAuthorizer, createHttp, serveRegistry, type Http, type Log, type Part } from '@pawl/service';
 import { createActWorkPart } from './act-work.ts';
 import { createArgumentValidator } from './arguments/argument-validator.ts';
+import { createCallLimits, type CallLimits } from './call-limits.ts';
 import { createCallMetrics } from './call-metrics.ts';
+import { createCircuits } from './call/circuit.ts';
 import type { Config } from './config.ts';
 import { createRunLog } from './effects/run-log.ts';
 import { createWriteGuard } from './guard-write.ts';
 import { createObjectCheck } from './http/check-object.ts';
-import { serveMcpTools } from './http/mcp-tools.ts';
-import { serveTryTool } from './http/try-tool.ts';
+import { serveMcpTools, type McpToolsOptions } from './http/mcp-tools.ts';
+import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createHttpKind } from './kinds/http.ts';
@@ -30,7 +33,7 @@ import { createMcpKind } from './kinds/mcp.ts';
 import { createDefinitionGate } from './kinds/mcp/definition-gate.ts';
 import { createMcpServers, type McpServers } from './kinds/mcp/mcp-servers.ts';
 import { createNatsKind } from './kinds/nats.ts';
-import { rememberSecrets, type SecretSource } from './kinds/secrets.ts';
+import { createSecrets, rememberSecrets, type AppSecrets } from './kinds/secrets.ts';
 import { createSkillKind } from './kinds/skill.ts';
 import { createSqlKind } from './kinds/sql.ts';
 import { loadSqlParser } from './kinds/sql/select-statement.ts';
@@ -46,19 +49,14 @@ export type ToolRunner = { parts: Part[]; url(): string };
 export async function createToolRunner(config: Config, log: Log): Promise<ToolRunner> {
   const now = () => Date.now();
 
-  const bus = await connectBus({
-    url: config.PAWL_NATS_URL,
-    name: 'tool-runner',
-    partitions: config.PAWL_PARTITIONS,
-    replicas: config.PAWL_REPLICAS,
-  });
+  const bus = await connectBusOf(config);
   const keys = await connectKeys(bus);
   const registry = await connectRegistry(bus);
   const definitions = createDefinitions(bus);
   const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-tool-runner' });
   const results: ResultStore = { put: (of, text) => putResult(bus, of, text), get: (ref) => getResult(bus, ref) };
 
-  const { secrets, values: secretValues } = rememberSecrets(config.secretOf);
+  const { secrets, values: secretValues } = rememberSecrets(secretsOf(config, keys));
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
   const gate = createDefinitionGate(database);
@@ -71,7 +69,8 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
   const findTool = (app: string, name: string) => registry.find('Tool', app, name)?.object;
-  const runCall = createCallRunner({ kinds, validator, guardWrite, findTool, results, stops, secretValues, now });
+  const parts = { kinds, validator, guardWrite, findTool, results, stops, secretValues, now };
+  const runCall = createCallRunner({ ...parts, circuits: createCircuits(), limits: limitsOf(config) });
 
   const server = await createHttp({
     name: 'Pawl tool-runner',
@@ -80,17 +79,14 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
     checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
   });
   const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
-  const validate = createObjectCheck({ kinds, validator, targets, commands: config.PAWL_MCP_COMMANDS });
-  serveRegistry(server.http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
-  serveMcpTools(server.http, { registry, authorizer, servers: mcpServers, gate, check: validate });
-  serveTryTool(server.http, { registry, authorizer, runCall, now });
+  const check = createObjectCheck({ kinds, validator, targets, commands: config.PAWL_MCP_COMMANDS });
+  serveRoutes(server.http, { registry, authorizer, servers: mcpServers, gate, check, runCall, now });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
   const connections = createConnectionsPart({
-    async start() {
+    start: async () => {
       validator.warmUp();
-      await loadSqlParser();
-      await waitForMigrations(database, { ...schema, log: (line) => log.warn(line) });
+      await Promise.all([loadSqlParser(), waitForMigrations(database, { ...schema, log: (line) => log.warn(line) })]);
     },
     kinds: Object.values(kinds),
     close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
@@ -107,6 +103,31 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
     now,
   });
   return { parts: [connections, createStopsPart(bus, stops), actWork, listening], url: () => listening.url() };
+}
+
+async function connectBusOf(config: Config): Promise<Bus> {
+  return await connectBus({
+    url: config.PAWL_NATS_URL,
+    name: 'tool-runner',
+    partitions: config.PAWL_PARTITIONS,
+    replicas: config.PAWL_REPLICAS,
+  });
+}
+
+function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions): void {
+  const { registry, authorizer, check: validate } = options;
+  serveRegistry(http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
+  serveMcpTools(http, options);
+  serveTryTool(http, options);
+}
+
+function secretsOf({ secretVariables, PAWL_SECRETS_DIR: folder }: Config, keys: Keys): AppSecrets {
+  return createSecrets({ variables: secretVariables, folder, apps: () => keys.apps() });
+}
+
+function limitsOf(config: Config): CallLimits {
+  const { PAWL_CALLS_PER_APP_MAX: perApp, PAWL_CALLS_PER_TOOL_MAX: perTool } = config;
+  return createCallLimits((key) => (key.startsWith('app ') ? perApp : perTool));
 }
 
 type Connections = { start(): Promise<void>; kinds: Kind[]; close: (() => void | Promise<void>)[] };
@@ -128,7 +149,7 @@ type KindParts = {
   bus: Bus;
   registry: Registry;
   results: ResultStore;
-  secrets: SecretSource;
+  secrets: AppSecrets;
   targets: Targets;
   now: () => number;
 };
@@ -139,7 +160,7 @@ function createMcpServersOf({
   secrets,
   targets,
 }: Omit<KindParts, 'bus' | 'results' | 'now'>): McpServers {
-  return createMcpServers({
+  const servers = createMcpServers({
     find: (app, name) => registry.find('McpServer', app, name),
     secrets,
     targets,
@@ -147,6 +168,10 @@ function createMcpServersOf({
     commands: config.PAWL_MCP_COMMANDS,
     commandPath: config.commandPath,
   });
+  registry.onChange(({ kind, app, name }) => {
+    if (kind === 'McpServer') servers.forget(app, name);
+  });
+  return servers;
 }
 
 /** One adapter for each kind of tool that can be executed. */

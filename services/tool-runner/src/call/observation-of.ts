@@ -4,7 +4,8 @@
  */
 import type { Observation, ObservationStatus, ToolSpec } from '@pawl/contracts';
 import { durationMs } from '@pawl/contracts';
-import { cutData } from './cut-data.ts';
+import { keyFigures } from '../observe/key-figures.ts';
+import { cutData, type CutData } from './cut-data.ts';
 import type { Failure, Outcome, Result } from './outcome.ts';
 import { visibleJson, visibleText } from './visible-text.ts';
 
@@ -46,7 +47,7 @@ export function observationOf(outcome: Outcome, { spec, maxChars }: { spec: Tool
 
 function resultObservation(result: Result, maxChars: number): Rendered {
   const whole = visibleJson(result.data);
-  const cut = cutData(result.shown === undefined ? whole : visibleJson(result.shown), maxChars);
+  const cut = cutResult(result.shown === undefined ? whole : visibleJson(result.shown), maxChars);
   const isShort = cut.leftOut !== undefined || result.shown !== undefined;
   const sentences = [result.note, result.incomplete, cut.leftOut].filter((sentence) => sentence !== undefined);
   return {
@@ -61,6 +62,13 @@ function resultObservation(result: Result, maxChars: number): Rendered {
     },
     whole: isShort ? whole : undefined,
   };
+}
+
+/** A large table is told by its key figures, anything else by its ends. */
+function cutResult(data: string, maxChars: number): CutData {
+  const figures = data.length <= maxChars ? undefined : keyFigures(data, maxChars);
+  if (figures === undefined) return cutData(data, maxChars);
+  return { data: figures, leftOut: 'This is a summary of a large table; its rows can be read with read_result.' };
 }
 
 function failureObservation(failure: Failure, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {

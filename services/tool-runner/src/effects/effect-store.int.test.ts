@@ -45,7 +45,12 @@ test('what was stored first stands; what comes later is kept as late', async () 
   expect(await finishEffect(database, one, reportOf('first'))).toEqual(reportOf('first'));
   expect(await finishEffect(database, one, reportOf('first'))).toEqual(reportOf('first'));
   expect(await finishEffect(database, one, reportOf('second'))).toEqual(reportOf('first'));
-  expect(await findEffect(database, one)).toEqual({ state: 'done', isSameCall: true, report: reportOf('first') });
+  expect(await findEffect(database, one)).toEqual({
+    state: 'done',
+    isSameCall: true,
+    isSameRun: true,
+    report: reportOf('first'),
+  });
   const rows = await database.query<{ late_result: string }>('select late_result from tools.effects where key = $1', [
     one.key,
   ]);

@@ -9,7 +9,7 @@ import { reportSchema, type Report } from './report.ts';
 export type Claimant = { key: string; app: string; runId: string; m: number; i: number; tool: string; owner: string };
 
 export type Effect =
-  | { state: 'done'; isSameCall: boolean; report: Report }
+  | { state: 'done'; isSameCall: boolean; isSameRun: boolean; report: Report }
   /** Claimed, and nobody has told a result: by a call that is under way, or by a process that died. */
   | { state: 'claimed'; isSameCall: boolean };
 
@@ -24,7 +24,12 @@ export async function findEffect(database: Queryable, claimant: Claimant): Promi
   if (!row) return undefined;
   const isSameCall = row.run_id === claimant.runId && row.m === claimant.m && row.i === claimant.i;
   if (row.result === null) return { state: 'claimed', isSameCall };
-  return { state: 'done', isSameCall, report: reportSchema.parse(JSON.parse(row.result)) };
+  return {
+    state: 'done',
+    isSameCall,
+    isSameRun: row.run_id === claimant.runId,
+    report: reportSchema.parse(JSON.parse(row.result)),
+  };
 }
 
 /** Claims an effect; false when somebody else was first. */
@@ -44,6 +49,14 @@ export async function takeOverEffect(database: Queryable, { key, owner }: Claima
     key,
     owner,
   ]);
+}
+
+/** Gives a claim up whose call certainly had no effect, so that the same business may be asked for again. */
+export async function releaseEffect(database: Queryable, { key, runId, m, i }: Claimant): Promise<void> {
+  await database.query(
+    `delete from tools.effects where key = $1 and state = 'claimed' and run_id = $2 and m = $3 and i = $4`,
+    [key, runId, m, i],
+  );
 }
 
 /**

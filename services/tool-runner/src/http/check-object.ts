@@ -6,10 +6,12 @@ import {
   type RegistryObject,
   type Tool,
   type ToolKind,
+  type ToolSpec,
 } from '@pawl/contracts';
 import type { ArgumentValidator } from '../arguments/argument-validator.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { secretNamesIn } from '../kinds/secrets.ts';
+import { businessKeyProblem } from '../call/business-key.ts';
 import { commandProblem } from '../kinds/mcp/mcp-servers.ts';
 import type { Targets } from '../kinds/http/targets.ts';
 
@@ -36,7 +38,7 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
   // Agents as tools are run by the orchestrator.
   if (!kind && name !== 'agent')
     throw new RejectedError('not_supported', `spec.${name}: tools of this kind are not supported yet`);
-  if (spec.businessKey !== undefined) throw new RejectedError('not_supported', 'spec.businessKey is not supported yet');
+  checkBusinessKey(spec);
   const problem = spec.parameters ? validator.schemaProblem(spec.parameters) : undefined;
   if (problem !== undefined) throw new RejectedError('invalid_request', `spec.parameters: ${problem}`);
   const type = spec.parameters?.['type'];
@@ -44,6 +46,15 @@ function checkTool(tool: Tool, { kinds, validator }: CheckOptions): void {
     throw new RejectedError('invalid_request', 'spec.parameters.type has to be object, since arguments come by name');
   }
   kind?.check(tool);
+}
+
+function checkBusinessKey({ businessKey, effect }: ToolSpec): void {
+  if (businessKey === undefined) return;
+  if (effect !== 'write')
+    throw new RejectedError('invalid_request', 'spec.businessKey is for tools with effect: write');
+  const problem = businessKeyProblem(businessKey);
+  if (problem !== undefined)
+    throw new RejectedError('invalid_request', `spec.businessKey is no CEL expression: ${problem}`);
 }
 
 function checkMcpServer({ spec }: McpServer, { targets, commands }: CheckOptions): void {

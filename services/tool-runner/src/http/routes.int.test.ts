@@ -97,9 +97,9 @@ describe('over HTTP', () => {
 
   test.each<[string, Record<string, unknown>, { status: number; code: string }]>([
     [
-      'a business key',
-      { http: { method: 'POST', url: 'https://example.com' }, businessKey: 'args.x' },
-      { status: 422, code: 'not_supported' },
+      'a business key that is no expression',
+      { http: { method: 'POST', url: 'https://example.com' }, effect: 'write', businessKey: 'args.' },
+      { status: 400, code: 'invalid_request' },
     ],
     [
       'a private host',

@@ -15,7 +15,7 @@ let other: Server;
 let base = '';
 let otherBase = '';
 
-const secrets = (name: string) => (name === 'TOKEN' ? 'sesame' : undefined);
+const secrets = () => (name: string) => (name === 'TOKEN' ? 'sesame' : undefined);
 const kind = createHttpKind({ targets: createTargets(['127.0.0.1']), secrets, resultBytesMax: 100_000 });
 const object = (...names: string[]) => ({
   type: 'object',

@@ -12,10 +12,10 @@ import { buildRequest, placeholdersOf, type HttpRequest } from './http/http-requ
 import { BadRedirectError, ResponseTooLargeError, sendRequest } from './http/send-request.ts';
 import { TargetNotAllowedError, type Targets } from './http/targets.ts';
 import type { Kind, KindCall } from './kind.ts';
-import { fillSecrets, type SecretSource } from './secrets.ts';
+import { fillSecrets, type AppSecrets, type SecretSource } from './secrets.ts';
 import { declaredParameters } from './sql.ts';
 
-export type HttpKindOptions = { targets: Targets; secrets: SecretSource; resultBytesMax: number };
+export type HttpKindOptions = { targets: Targets; secrets: AppSecrets; resultBytesMax: number };
 
 const connectTimeoutMs = 10_000;
 
@@ -26,11 +26,11 @@ export function createHttpKind({ targets, secrets, resultBytesMax }: HttpKindOpt
   const freshDispatcher = new Agent({ connect, pipelining: 0 });
   return {
     check: (tool) => checkHttp(tool, targets),
-    close: async () => void (await Promise.all([dispatcher.close(), freshDispatcher.close()])),
+    close: async () => void (await Promise.all([dispatcher.destroy(), freshDispatcher.destroy()])),
     async execute(call) {
       const built = buildRequest(call.tool, call.args);
       if ('problem' in built) return refusal('invalid_arguments', built.problem);
-      const declared = declaredHeaders(call.tool, secrets);
+      const declared = declaredHeaders(call.tool, secrets(call.app));
       if ('failure' in declared) return declared.failure;
       try {
         const answer = await sendRequest(built.request, {

@@ -58,7 +58,7 @@ const servers = createMcpServers({
     });
     return { revision: name, object };
   },
-  secrets: (name) => (name === 'TOKEN' ? 'sesame' : undefined),
+  secrets: () => (name) => (name === 'TOKEN' ? 'sesame' : undefined),
   targets: createTargets([]),
   bytesMax: 1_000_000,
   commands: [node],

@@ -2,7 +2,7 @@
  * Tool kind `mcp`: a tool of a declared MCP server. A call is made once; only what may be repeated is sent again to a server that
  * has lost its session. Must not call a tool whose definition the app hasn't accepted, and takes no more than its cap.
  */
-import { ProtocolError, SdkHttpError, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/client';
+import { ProtocolError, SdkHttpError, type Tool as McpTool } from '@modelcontextprotocol/client';
 import { fingerprint, RejectedError, type Tool } from '@pawl/contracts';
 import { formatTraceparent } from '@pawl/telemetry';
 import type { ArgumentValidator } from '../arguments/argument-validator.ts';
@@ -127,7 +127,8 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
     traceparent: formatTraceparent(call.trace),
     ...(call.effectKey !== undefined && isWrite(call.tool.spec) ? { 'pawl.dev/idempotency-key': call.effectKey } : {}),
   };
-  const result = await connection.during(call.signal, () =>
+  const questions: string[] = [];
+  const result = await connection.during({ signal: call.signal, questions }, () =>
     connection.client.callTool(
       { name, arguments: parseExact(call.args.text) as Record<string, unknown>, _meta: meta },
       {
@@ -136,33 +137,24 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
         timeout: Math.max(1_000, call.deadlineAtMs - Date.now() + 5_000),
         onprogress: () => {},
         toolDefinition: { name, inputSchema } as McpTool,
-        allowInputRequired: true,
       },
     ),
   );
-  if (isQuestion(result)) return question(result);
   const outputProblem = (value: unknown) => {
     const verdict = validator.validate(outputSchema ?? {}, { value, charCount: JSON.stringify(value).length });
     return verdict.isValid ? undefined : verdict.message;
   };
-  return outcomeOfResult(result, outputSchema !== undefined, outputProblem);
-}
-
-function isQuestion(result: CallToolResult): boolean {
-  return (result as { resultType?: unknown }).resultType === 'input_required';
+  return withQuestions(outcomeOfResult(result, outputSchema !== undefined, outputProblem), questions);
 }
 
 /** A server may want to ask a person; that is for the run to do. */
-function question(result: CallToolResult): Outcome {
-  const { inputRequests } = result as { inputRequests?: unknown };
-  return {
-    ...refusal(
-      'tool_failed',
-      'The tool needs an answer of a person before it can go on.',
-      'Ask the user, then call the tool again with what they say.',
-    ),
-    data: JSON.stringify(inputRequests ?? null),
-  };
+function withQuestions(outcome: Outcome, questions: readonly string[]): Outcome {
+  if (questions.length === 0) return outcome;
+  const asked = questions.map((question) => JSON.stringify(question.slice(0, 500))).join(', ');
+  const note = `The tool wanted to ask a person: ${asked}. It was told that nobody answers; ask the user, then call it again.`;
+  return outcome.kind === 'result'
+    ? { ...outcome, note: [outcome.note, note].filter((text) => text !== undefined).join(' ') }
+    : { ...outcome, message: `${outcome.message} ${note}` };
 }
 
 /** Servers of the older revisions answer 404 for a session that they don't know (any more). */

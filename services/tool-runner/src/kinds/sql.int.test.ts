@@ -26,7 +26,7 @@ const kind = createSqlKind({
       const spec = sources[name]?.();
       return spec && { revision: name, object: sourceOf(spec, name) };
     },
-    secrets: (name) => (name === 'WAREHOUSE' ? url : undefined),
+    secrets: () => (name) => (name === 'WAREHOUSE' ? url : undefined),
     targets: createTargets(['127.0.0.1']),
     connectionsMax: 3,
   }),

@@ -56,9 +56,10 @@ export function toolOf(name: string, spec: Record<string, unknown>): Tool {
 }
 
 /** Starts the runner; `close` ends it with all that was started for it. */
-export async function openRunnerBench(servers: TestServers): Promise<RunnerBench> {
+export async function openRunnerBench(servers: TestServers, more: Record<string, string> = {}): Promise<RunnerBench> {
   const bench = await openWorkBench(servers);
-  const runner = await createToolRunner(loadConfig(environmentOf(servers)), createLog('tool-runner', 'silent'));
+  const config = loadConfig({ ...environmentOf(servers), ...more });
+  const runner = await createToolRunner(config, createLog('tool-runner', 'silent'));
   await startParts(runner.parts);
   return {
     ...bench,

@@ -24,6 +24,7 @@ export async function startToolPeer(): Promise<ToolPeer> {
   let hungUp = 0;
   const statusOf = (path: string) => {
     if (path.startsWith('/gateway')) return 504;
+    if (path.startsWith('/gone')) return 404;
     const isFirst = hits.filter((hit) => hit.path === path).length === 1;
     return path.startsWith('/flaky') && isFirst ? 503 : 200;
   };
@@ -31,6 +32,7 @@ export async function startToolPeer(): Promise<ToolPeer> {
     const path = request.url ?? '';
     hits.push({ path, key: request.headers['idempotency-key']?.toString() });
     response.on('close', () => (hungUp += response.writableFinished ? 0 : 1));
+    if (path.startsWith('/reset')) return void request.socket.destroy();
     if (path.startsWith('/hold')) {
       held.push(response);
       return;

@@ -1,4 +1,5 @@
 /** One connection to one MCP server, by HTTP or to a child process, in whichever revision of the protocol it speaks. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { pathToFileURL } from 'node:url';
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { McpServer } from '@pawl/contracts';
@@ -8,12 +9,19 @@ import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import { listTools, type McpToolList } from './list-tools.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
+/** What belongs to one call while it is under way. */
+export type CallScope = {
+  signal: AbortSignal;
+  /** What the server wanted to ask a person; nobody was there to answer. */
+  questions: string[];
+};
+
 export type McpConnection = {
   client: Client;
   /** What the server offers; read anew when it says that its list changed. */
   tools(signal: AbortSignal): Promise<McpToolList>;
-  /** Runs a call whose request is closed when the signal is aborted. */
-  during<T>(signal: AbortSignal, body: () => Promise<T>): Promise<T>;
+  /** Runs a call; its request is closed when the signal is aborted, and what the server asks meanwhile is noted. */
+  during<T>(scope: CallScope, body: () => Promise<T>): Promise<T>;
   /** Whether the connection has ended by itself. */
   isClosed(): boolean;
   /** Whether the server keeps a session that it may lose. */
@@ -50,19 +58,23 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
 
 async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Promise<McpConnection> {
   let changes = 0;
+  const calls = new AsyncLocalStorage<CallScope>();
   const client = new Client(
     { name: 'pawl', version: '0.1.0' },
     {
-      capabilities: options.spec.roots ? { roots: {} } : {},
+      capabilities: { elicitation: {}, ...(options.spec.roots ? { roots: {} } : {}) },
       versionNegotiation: { mode, probe: { timeoutMs: probeWithinMs } },
-      // What a server asks of its user is for the run to ask, so the question comes back as it is.
-      inputRequired: { autoFulfill: false },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void (changes += 1) } },
     },
   );
   const { roots } = options.spec;
   if (roots) client.setRequestHandler('roots/list', () => ({ roots: roots.map((path) => ({ uri: uriOf(path) })) }));
-  const { transport, fetch } = transportOf(options);
+  // Nobody is there to answer within a call: it is declined, and the run learns what was asked.
+  client.setRequestHandler('elicitation/create', ({ params }) => {
+    calls.getStore()?.questions.push(params.message);
+    return { action: 'decline' };
+  });
+  const { transport, fetch } = transportOf(options, () => calls.getStore()?.signal);
   let isClosed = false;
   Object.assign(client, { onclose: () => void (isClosed = true), onerror: () => {} });
   takeAnyResult(client);
@@ -80,7 +92,7 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
   return {
     client,
     tools: createToolReader(client, { isOverHttp: options.spec.url !== undefined, changesSoFar: () => changes }),
-    during: (signal, body) => (fetch ? fetch.during(signal, body) : body()),
+    during: (scope, body) => calls.run(scope, body),
     isClosed: () => isClosed,
     hasSession: () => transport.sessionId !== undefined,
     stderr: () => (transport instanceof StdioTransport ? transport.stderr : ''),
@@ -101,13 +113,16 @@ function takeAnyResult(client: Client): void {
       : request(asked, options, ...others);
 }
 
-function transportOf(options: ConnectOptions): { transport: Transport; fetch?: GuardedFetch } {
+function transportOf(
+  options: ConnectOptions,
+  callSignal: () => AbortSignal | undefined,
+): { transport: Transport; fetch?: GuardedFetch } {
   const { spec, headers, environment, targets, bytesMax } = options;
   if (spec.url === undefined) {
     const { command = '', args = [] } = spec;
     return { transport: new StdioTransport({ command, args, environment, bytesMax }) };
   }
-  const fetch = createGuardedFetch({ targets, bytesMax });
+  const fetch = createGuardedFetch({ targets, bytesMax, callSignal });
   const transport = new StreamableHTTPClientTransport(new URL(spec.url), {
     fetch: fetch.fetch,
     requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },

@@ -2,7 +2,6 @@
  * `fetch` for MCP over HTTP: only to addresses that tools may reach, with no more than the cap taken of any message, and
  * closed at once when the call that it belongs to is broken off.
  */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Targets } from '../http/targets.ts';
@@ -11,31 +10,33 @@ import { guardedMessage, requestOf, tooLargeReply, type MessageId } from './repl
 
 export type GuardedFetch = {
   fetch: FetchLike;
-  /** Runs a call whose request is closed when the signal is aborted. */
-  during<T>(signal: AbortSignal, body: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 };
 
-export type GuardedFetchOptions = { targets: Targets; bytesMax: number };
+export type GuardedFetchOptions = {
+  targets: Targets;
+  bytesMax: number;
+  /** The signal of the call that is being made, whose request is closed when it is aborted. */
+  callSignal(): AbortSignal | undefined;
+};
 
 const connectTimeoutMs = 10_000;
 
-export function createGuardedFetch({ targets, bytesMax }: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch({ targets, bytesMax, callSignal }: GuardedFetchOptions): GuardedFetch {
   const dispatcher = new Agent({
     connect: { lookup: targets.lookup, timeout: connectTimeoutMs },
     // A call's deadline rules, not limits of undici.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const calls = new AsyncLocalStorage<AbortSignal>();
   return {
     async fetch(url, init) {
       const target = new URL(url);
       const problem = targets.problemOf(target);
       if (problem !== undefined) throw new TargetNotAllowedError(problem);
       const request = requestOf(init?.body);
-      const callSignal = request?.method === 'tools/call' ? calls.getStore() : undefined;
-      const signals = [init?.signal, callSignal].filter((signal) => signal != null);
+      const ofCall = request?.method === 'tools/call' ? callSignal() : undefined;
+      const signals = [init?.signal, ofCall].filter((signal) => signal != null);
       const response = await undiciFetch(target, {
         ...(init as unknown as UndiciRequestInit),
         dispatcher,
@@ -43,7 +44,6 @@ export function createGuardedFetch({ targets, bytesMax }: GuardedFetchOptions): 
       });
       return await guarded(response, request?.id, bytesMax);
     },
-    during: (signal, body) => calls.run(signal, body),
     close: () => dispatcher.destroy(),
   };
 }

@@ -5,7 +5,7 @@
 import type { McpServer } from '@pawl/contracts';
 import { refusal, type Failure } from '../../call/outcome.ts';
 import type { Targets } from '../http/targets.ts';
-import { fillSecrets, type SecretSource } from '../secrets.ts';
+import { fillSecrets, type AppSecrets, type SecretSource } from '../secrets.ts';
 import { connectServer, type McpConnection } from './connect-server.ts';
 
 /** Finds a declared server with its revision. */
@@ -15,12 +15,14 @@ export type McpServers = {
   open(app: string, name: string): Promise<{ connection: McpConnection } | { failure: Failure }>;
   /** The next `open` connects anew, unless somebody has done so already. */
   lose(app: string, name: string, connection: McpConnection): void;
+  /** Closes the connection to a server that has been removed. */
+  forget(app: string, name: string): void;
   close(): Promise<void>;
 };
 
 export type McpServersOptions = {
   find: FindMcpServer;
-  secrets: SecretSource;
+  secrets: AppSecrets;
   targets: Targets;
   bytesMax: number;
   /** Commands that may be started as child processes; `*` is any. */
@@ -28,6 +30,35 @@ export type McpServersOptions = {
   /** `PATH` of child processes. */
   commandPath: string;
 };
+
+export function createMcpServers(options: McpServersOptions): McpServers {
+  const pool = createPool();
+  const keyOf = (app: string, name: string) => `${app}/${name}`;
+  return {
+    async open(app, name) {
+      const found = options.find(app, name);
+      if (!found) return { failure: refusal('tool_failed', `The MCP server ${name} of this tool is not declared.`) };
+      const { spec } = found.object;
+      const problem = commandProblem(spec, options.commands);
+      if (problem !== undefined) return { failure: refusal('target_not_allowed', problem) };
+      const headers = filled(spec.headers ?? {}, options.secrets(app));
+      const environment = filled(spec.env ?? {}, options.secrets(app));
+      if ('failure' in headers) return headers;
+      if ('failure' in environment) return environment;
+      const { targets, bytesMax, commandPath } = options;
+      const given = { PATH: commandPath, ...environment.values };
+      const connection = await pool.get(keyOf(app, name), found.revision, () =>
+        connectServer({ spec, headers: headers.values, environment: given, targets, bytesMax }),
+      );
+      return { connection };
+    },
+    lose: (app, name, connection) => pool.drop(keyOf(app, name), connection),
+    forget(app, name) {
+      if (!options.find(app, name)) pool.drop(keyOf(app, name));
+    },
+    close: () => pool.close(),
+  };
+}
 
 type Entry = {
   revision: string;
@@ -37,9 +68,17 @@ type Entry = {
   lastUsedAtMs: number;
 };
 
+type Pool = {
+  get(key: string, revision: string, connect: () => Promise<McpConnection>): Promise<McpConnection>;
+  /** Closes what is there, or only if it is this very connection. */
+  drop(key: string, connection?: McpConnection): void;
+  close(): Promise<void>;
+};
+
 const idleMs = 600_000;
 
-export function createMcpServers(options: McpServersOptions): McpServers {
+/** One connection per key, shared by everybody who asks for it while it lives. */
+function createPool(): Pool {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
     if (entries.get(key) === entry) entries.delete(key);
@@ -48,57 +87,36 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   const sweep = setInterval(() => {
     for (const [key, entry] of entries) if (performance.now() - entry.lastUsedAtMs > idleMs) drop(key, entry);
   }, idleMs / 4).unref();
-
-  const connectionOf = async (key: string, revision: string, connect: () => Promise<McpConnection>) => {
-    const known = entries.get(key);
-    const isUsable = known?.revision === revision && !(await isOver(known));
-    if (known && isUsable) {
-      known.lastUsedAtMs = performance.now();
-      return await known.connecting;
-    }
-    // Another caller may have connected in the meantime.
-    const newer = entries.get(key);
-    if (newer && newer !== known && newer.revision === revision) return await newer.connecting;
-    if (known) drop(key, known);
-    const entry: Entry = { revision, connecting: connect(), lastUsedAtMs: performance.now() };
-    entries.set(key, entry);
-    entry.connecting.then(
-      (connection) => void (entry.connection = connection),
-      () => entries.get(key) === entry && entries.delete(key),
-    );
-    return await entry.connecting;
-  };
-
   return {
-    async open(app, name) {
-      const found = options.find(app, name);
-      if (!found) return { failure: refusal('tool_failed', `The MCP server ${name} of this tool is not declared.`) };
-      const { spec } = found.object;
-      const problem = commandProblem(spec, options.commands);
-      if (problem !== undefined) return { failure: refusal('target_not_allowed', problem) };
-      const headers = filled(spec.headers ?? {}, options.secrets);
-      const environment = filled(spec.env ?? {}, options.secrets);
-      if ('failure' in headers) return headers;
-      if ('failure' in environment) return environment;
-      const { targets, bytesMax, commandPath } = options;
-      const given = { PATH: commandPath, ...environment.values };
-      const connection = await connectionOf(`${app}/${name}`, found.revision, () =>
-        connectServer({ spec, headers: headers.values, environment: given, targets, bytesMax }),
+    async get(key, revision, connect) {
+      const known = entries.get(key);
+      const isUsable = known?.revision === revision && !(await isOver(known));
+      if (known && isUsable) {
+        known.lastUsedAtMs = performance.now();
+        return await known.connecting;
+      }
+      // Another caller may have connected in the meantime.
+      const newer = entries.get(key);
+      if (newer && newer !== known && newer.revision === revision) return await newer.connecting;
+      if (known) drop(key, known);
+      const entry: Entry = { revision, connecting: connect(), lastUsedAtMs: performance.now() };
+      entries.set(key, entry);
+      entry.connecting.then(
+        (connection) => void (entry.connection = connection),
+        () => entries.get(key) === entry && entries.delete(key),
       );
-      return { connection };
+      return await entry.connecting;
     },
-    lose(app, name, connection) {
-      const key = `${app}/${name}`;
+    drop(key, connection) {
       const entry = entries.get(key);
-      if (entry?.connection === connection) drop(key, entry);
+      if (entry && (connection === undefined || entry.connection === connection)) drop(key, entry);
     },
     async close() {
       clearInterval(sweep);
       const all = [...entries.values()];
       entries.clear();
-      await Promise.all(
-        all.map(async ({ connecting }) => await connecting.then((each) => each.close()).catch(() => {})),
-      );
+      const closings = all.map(({ connecting }) => connecting.then((each) => each.close()).catch(() => {}));
+      await Promise.all(closings);
     },
   };
 }

@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { DataSource } from '@pawl/contracts';
 import { refusal, type Failure } from '../../call/outcome.ts';
 import type { Targets } from '../http/targets.ts';
-import { fillSecrets, secretNamesIn, type SecretSource } from '../secrets.ts';
+import { fillSecrets, secretNamesIn, type AppSecrets } from '../secrets.ts';
 
 /** Finds a declared data source with its revision. */
 export type FindDataSource = (app: string, name: string) => { revision: string; object: DataSource } | undefined;
@@ -19,7 +19,7 @@ export type SqlSources = {
 
 export type SqlSourcesOptions = {
   find: FindDataSource;
-  secrets: SecretSource;
+  secrets: AppSecrets;
   targets: Targets;
   /** Connections to one source at the most. */
   connectionsMax: number;
@@ -56,7 +56,7 @@ export function createSqlSources({ find, secrets, targets, connectionsMax }: Sql
         };
       }
       const { postgres, tables } = found.object.spec;
-      const filled = fillSecrets(postgres.url, secrets);
+      const filled = fillSecrets(postgres.url, secrets(app));
       if ('failure' in filled) return filled;
       const url = parsePostgresUrl(filled.text);
       if (!url)

@@ -1,0 +1,112 @@
+/**
+ * Has a kind execute a call whose arguments were checked: tries again where that is harmless, lets an upstream in trouble rest, and
+ * is over when the call's time is. What a write still says after that is told to who wants to keep it, and changes nothing.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { withTrace } from '@pawl/telemetry';
+import { upstreamOf, type Circuits } from './call/circuit.ts';
+import { mayTryAgain } from './call/observation-of.ts';
+import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
+import type { Kind, KindCall } from './kinds/kind.ts';
+
+export type Execution = {
+  kind: Kind;
+  call: KindCall;
+  circuits: Circuits;
+  timeoutMs: number;
+  now: () => number;
+  /** Gets the outcome of a call that was given up because its time was over. Without it such a call is broken off at once. */
+  onLate?: (outcome: Outcome) => Promise<void>;
+};
+
+const retryDelayMs = 100;
+/** How long a write that was given up may still tell what it did. */
+const lateWithinMs = 60_000;
+
+export async function executeCall(execution: Execution): Promise<{ outcome: Outcome; attempt: number }> {
+  const { call, circuits, now } = execution;
+  const upstream = upstreamOf(call.tool);
+  for (let attempt = 1; ; attempt += 1) {
+    if (upstream !== undefined && !circuits.mayCall(upstream, now())) return { outcome: resting, attempt };
+    const outcome = await executeOnce(execution);
+    if (upstream !== undefined) circuits.tell(upstream, outcome, now());
+    if (!mayTryAgain(call.tool.spec, outcome, attempt)) return { outcome, attempt };
+    const isOver = await delay(retryDelayMs, false, { signal: call.signal }).catch(() => true);
+    if (isOver) return { outcome, attempt };
+  }
+}
+
+const resting = refusal(
+  'tool_unreachable',
+  'What the tool talks to has failed several times in a row and is left alone for a few seconds.',
+  'Go on without it, or use another tool.',
+);
+
+/** Ends as soon as the signal is aborted, also where a kind is slow to let go. */
+async function executeOnce({ kind, call, timeoutMs, onLate }: Execution): Promise<Outcome> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  let isGivenUp = false;
+  const onAbort = () => {
+    isGivenUp = true;
+    reject(call.signal.reason as Error);
+  };
+  call.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    call.signal.throwIfAborted();
+    const signal = onLate ? signalWithDelay(call.signal) : call.signal;
+    const running = withTrace(call.trace, () => kind.execute({ ...call, signal }));
+    running.then((outcome) => (isGivenUp ? onLate?.(outcome) : undefined)).catch(() => {});
+    return await Promise.race([running, aborted]);
+  } catch (error) {
+    const reason: unknown = call.signal.aborted ? call.signal.reason : error;
+    return reason instanceof BrokenOffError ? brokenOff(reason, timeoutMs) : mistake(error);
+  } finally {
+    call.signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Follows a signal: at once where the run was stopped, later where only the time was over. */
+function signalWithDelay(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const onAbort = () => {
+    const { reason } = signal;
+    if (!(reason instanceof BrokenOffError) || reason.by !== 'timeout') controller.abort(reason);
+    else setTimeout(() => controller.abort(reason), lateWithinMs).unref();
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  return controller.signal;
+}
+
+/** What a call that was broken off came to; `possible` unless it had not begun. */
+export function brokenOff({ by }: BrokenOffError, timeoutMs: number): Outcome {
+  if (by === 'cancelled') {
+    return {
+      kind: 'failure',
+      code: 'run_stopped',
+      message: 'The run was stopped while the tool was at work.',
+      isTransient: false,
+      effect: 'possible',
+    };
+  }
+  return {
+    kind: 'failure',
+    code: 'tool_timeout',
+    message: `The tool did not answer within ${timeoutMs / 1_000} s.`,
+    suggestion: 'Ask for less, or use another tool.',
+    isTransient: false,
+    effect: 'possible',
+  };
+}
+
+/** A bug of a kind costs this call, not the run. */
+function mistake(error: unknown): Outcome {
+  return {
+    kind: 'failure',
+    code: 'internal_error',
+    message: 'The tool could not be run because of a mistake on our side.',
+    suggestion: 'Use another tool.',
+    rawError: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    isTransient: false,
+    effect: 'possible',
+  };
+}
