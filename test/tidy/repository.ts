@@ -9,7 +9,10 @@ const skippedFolders = new Set(['.git', '.pawl', '.turbo', 'coverage', 'dist', '
 const textFile =
   /(\.(ts|tsx|mts|mjs|js|json|md|sql|ya?ml|css|html|sh|tpl|txt|toml)|Dockerfile|\.npmrc|\.gitignore|\.ci\/run)$/;
 
-/** Every text file below `root`, in order of its path. Files under `fixtures` belong to their tests and are left out. */
+/** Pictures are there to be linked to; nobody reads them. */
+const picture = /\.(png|svg)$/;
+
+/** Every text file and picture below `root`, in order of its path. Files under `fixtures` belong to their tests and are left out. */
 export function readRepository(root: string, folder = ''): SourceFile[] {
   const entries = readdirSync(join(root, folder), { withFileTypes: true }).toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
@@ -20,6 +23,7 @@ export function readRepository(root: string, folder = ''): SourceFile[] {
       const isSkipped = skippedFolders.has(entry.name) || entry.name === 'fixtures';
       return isSkipped ? [] : readRepository(root, path);
     }
+    if (picture.test(path)) return [{ path, text: '' }];
     return textFile.test(path) ? [{ path, text: readFileSync(join(root, path), 'utf8') }] : [];
   });
 }

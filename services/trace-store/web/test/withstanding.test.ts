@@ -191,12 +191,33 @@ describe('a reader who can not see the page', () => {
     ['/budgets', {}],
     ['/health', { colorScheme: 'dark' as const }],
     ['/approvals', {}],
-    ['/compare', {}],
+    ['/compare?both', {}],
+    ['run?dialog', {}],
   ])('finds no barrier at %s %o', async (path, options) => {
     const run = salesRun('axe');
     page.api.put(run);
-    const address = path === '/compare' ? `/compare?a=${run.id}&b=${run.id}` : path.replace(/^run/, `/runs/${run.id}`);
+    const waiting = salesRun('waiting');
+    const why = 'Above 100 BRL.';
+    const call = {
+      callId: 'call_0_0',
+      tool: 'refund',
+      args: { amount: 248.5 },
+      argsHash: 'a',
+      expiresAt: startedAt,
+      why,
+    };
+    page.api.put({
+      ...waiting,
+      facts: waiting.facts.slice(0, 3),
+      pending: [
+        { ...call, kind: 'approval' },
+        { ...call, callId: 'call_0_1', kind: 'input' },
+      ],
+    });
+    const address = path.replace(/^run/, `/runs/${run.id}`).replace('both', `a=${run.id}&b=${run.id}`);
     const tab = await page.open(address, { ...options, bypassCSP: true });
+    if (path === '/approvals') await tab.locator('.pending').nth(1).waitFor();
+    if (path === 'run?dialog') await tab.getByRole('button', { name: 'Compare' }).click();
     if (path === 'run') await tab.getByRole('button', { name: 'Expand everything' }).click();
     await tab.evaluate(axe);
     const violations = await tab.evaluate(async () => {

@@ -17,26 +17,24 @@ const args = [
   '--no-first-run',
 ];
 
-export type PageUnderTest = {
-  api: PlayedApi;
-  /** A tab at an address of the page, with the key of the app. */
-  open(path: string, options?: BrowserContextOptions): Promise<Page>;
+export type BrowserUnderTest = {
+  /** A tab at an address of the page that `url` serves, with the key of an app. */
+  open(url: string, path: string, options?: BrowserContextOptions): Promise<Page>;
 };
 
-/** Chromium and a played API for the tests of a file. Tests are skipped where there is no Chromium. */
-export function usePage(): PageUnderTest {
-  const under: { browser?: Browser; api?: PlayedApi } = {};
+/** Chromium for the tests of a file. Tests are skipped where there is none. */
+export function useBrowser(): BrowserUnderTest {
+  let browser: Browser | undefined;
   let pages: Page[] = [];
   let faults: string[] = [];
   beforeAll(async () => {
     const executablePath = await findChromium();
     if (executablePath === undefined) return;
     expect(await buildPage(), 'the page is built').toBe(true);
-    under.api = await startPlayedApi();
-    under.browser = await chromium.launch({ executablePath, args });
+    browser = await chromium.launch({ executablePath, args });
   });
   beforeEach((context) => {
-    if (!under.browser) context.skip('there is no Chromium here (Debian: apt-get install chromium)');
+    if (!browser) context.skip('there is no Chromium here (Debian: apt-get install chromium)');
   });
   afterEach(async () => {
     await Promise.all(pages.map((page) => page.context().close()));
@@ -45,19 +43,11 @@ export function usePage(): PageUnderTest {
     faults = [];
     expect(seen).toEqual([]);
   });
-  afterAll(async () => {
-    await under.browser?.close();
-    await under.api?.stop();
-  });
+  afterAll(() => browser?.close());
   return {
-    get api() {
-      if (!under.api) throw new TypeError('the API has not been started');
-      return under.api;
-    },
-    async open(path, options = {}) {
-      if (!under.browser || !under.api) throw new TypeError('the browser has not been started');
-      const { url } = under.api;
-      const context = await under.browser.newContext({
+    async open(url, path, options = {}) {
+      if (!browser) throw new TypeError('the browser has not been started');
+      const context = await browser.newContext({
         viewport: { width: 1_280, height: 900 },
         locale: 'en-US',
         ...options,
@@ -70,6 +60,28 @@ export function usePage(): PageUnderTest {
       await page.locator('h1').first().waitFor();
       return page;
     },
+  };
+}
+
+export type PageUnderTest = { api: PlayedApi; open(path: string, options?: BrowserContextOptions): Promise<Page> };
+
+/** Chromium and a played API for the tests of a file. */
+export function usePage(): PageUnderTest {
+  const browser = useBrowser();
+  let api: PlayedApi | undefined;
+  const started = () => {
+    if (!api) throw new TypeError('the API has not been started');
+    return api;
+  };
+  beforeAll(async () => {
+    api = await startPlayedApi();
+  });
+  afterAll(() => api?.stop());
+  return {
+    get api() {
+      return started();
+    },
+    open: (path, options) => browser.open(started().url, path, options),
   };
 }
 

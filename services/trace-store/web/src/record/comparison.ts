@@ -1,4 +1,5 @@
 /** Two runs side by side, aligned by step: what is the same, what differs, where they part. Pure. */
+import type { Purpose } from '@pawl/contracts';
 import type { Story, StoryCall, Turn } from './story.ts';
 import { bodyOf } from './trace.ts';
 
@@ -11,8 +12,9 @@ export type CallPair = {
 };
 
 export type ComparedTurn = {
-  /** Position, from 1. */
-  place: number;
+  key: string;
+  step: number;
+  purpose: Purpose;
   left: Turn | undefined;
   right: Turn | undefined;
   hasSameThought: boolean;
@@ -22,22 +24,49 @@ export type ComparedTurn = {
 
 export type Comparison = {
   turns: ComparedTurn[];
-  /** The place of the first turn that differs, or undefined when all are alike. */
+  /** The step of the first turn that differs, or undefined when all are alike. */
   partsAt: number | undefined;
 };
 
-/** The two stories, turn by turn. */
+/** The two stories, turn by turn: turns of the same step and purpose stand beside each other. */
 export function compareStories(left: Story, right: Story): Comparison {
-  const count = Math.max(left.turns.length, right.turns.length);
-  const turns = Array.from({ length: count }, (_, at) => compareTurns(at + 1, left.turns[at], right.turns[at]));
-  return { turns, partsAt: turns.find(({ isSame }) => !isSame)?.place };
+  const [leftTurns, rightTurns] = [turnsByPlace(left), turnsByPlace(right)];
+  const places = [...new Set([...leftTurns.keys(), ...rightTurns.keys()])];
+  const orderOf = (place: string) => (leftTurns.get(place) ?? rightTurns.get(place))?.order ?? 0;
+  const turns = places
+    .toSorted((a, b) => orderOf(a) - orderOf(b))
+    .map((place) => compareTurns(leftTurns.get(place)?.turn, rightTurns.get(place)?.turn));
+  return { turns, partsAt: turns.find(({ isSame }) => !isSame)?.step };
 }
 
-function compareTurns(place: number, left: Turn | undefined, right: Turn | undefined): ComparedTurn {
+/** Turns by step and purpose, the first of each purpose apart from the second, with their order over both stories. */
+function turnsByPlace({ turns }: Story): Map<string, { turn: Turn; order: number }> {
+  const places = new Map<string, { turn: Turn; order: number }>();
+  for (const [at, turn] of turns.entries()) {
+    const step = turn.step ?? 0;
+    const purpose = turn.thought?.purpose ?? 'think';
+    let nth = 0;
+    while (places.has(`${step} ${purpose} ${nth}`)) nth += 1;
+    places.set(`${step} ${purpose} ${nth}`, { turn, order: step + at / (turns.length + 1) });
+  }
+  return places;
+}
+
+function compareTurns(left: Turn | undefined, right: Turn | undefined): ComparedTurn {
+  const { step, m, thought } = left ?? right ?? { step: null, m: 0, thought: undefined };
   const hasSameThought = left !== undefined && right !== undefined && thoughtOf(left) === thoughtOf(right);
   const calls = pairCalls(left?.calls ?? [], right?.calls ?? []);
   const isSame = hasSameThought && calls.every(({ likeness, hasSameResult }) => likeness === 'same' && hasSameResult);
-  return { place, left, right, hasSameThought, calls, isSame };
+  return {
+    key: `${m} ${left ? 'left' : 'right'}`,
+    step: step ?? 0,
+    purpose: thought?.purpose ?? 'think',
+    left,
+    right,
+    hasSameThought,
+    calls,
+    isSame,
+  };
 }
 
 function thoughtOf(turn: Turn): string {

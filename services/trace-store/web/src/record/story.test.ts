@@ -124,5 +124,19 @@ test('a comparison finds where two runs part', () => {
   expect(compareStories(left, left).partsAt).toBeUndefined();
   const { turns, partsAt } = compareStories(left, storyOf(traceOf({ records: other })));
   expect(partsAt).toBe(3);
+  const withClosing = records.flatMap((record) => {
+    if (record.slot !== 'thought.2' || record.body?.kind !== 'thought') return [record];
+    const closing = { ...record.body, m: 1.5, purpose: 'conclude' as const, calls: [] };
+    return [{ ...record, slot: 'thought.1.5', m: 1.5, step: 2, purpose: closing.purpose, body: closing }, record];
+  });
+  const aligned = compareStories(left, storyOf(traceOf({ records: withClosing })));
+  expect(aligned.turns.map(({ left: one, right: two }) => [one?.m, two?.m])).toEqual([
+    [0, 0],
+    [1, 1],
+    [undefined, 1.5],
+    [2, 2],
+    [3, 3],
+    [4, 4],
+  ]);
   expect(turns[2]?.calls).toMatchObject([{ likeness: 'arguments', hasSameResult: true }]);
 });

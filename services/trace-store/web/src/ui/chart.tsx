@@ -53,15 +53,16 @@ export function SeriesChart({ chart }: { chart: Series }) {
       <text x={width - span * 0.5} y={height - 4} textAnchor={points.length > 12 ? 'end' : 'middle'}>
         {last.label}
       </text>
-      {points.length <= 12 && <EndValues points={points} span={span} scale={scale} />}
+      <EndValues points={points} span={span} />
     </svg>
   );
 }
 
 type Scale = (value: number) => { top: number; size: number };
 
-/** The first and the last value, above their columns. */
-function EndValues({ points, span, scale }: { points: readonly ChartPoint[]; span: number; scale: Scale }) {
+/** The first and the last value, in the line above the columns. */
+function EndValues({ points, span }: { points: readonly ChartPoint[]; span: number }) {
+  const isDense = points.length > 12;
   return [points[0], points.at(-1)].map(
     (point, at) =>
       point && (
@@ -69,8 +70,8 @@ function EndValues({ points, span, scale }: { points: readonly ChartPoint[]; spa
           key={point.label}
           className="value"
           x={at === 0 ? span * 0.5 : width - span * 0.5}
-          y={Math.min(scale(point.value).top, height - labelHeight * 2) + labelHeight - 5}
-          textAnchor="middle"
+          y={labelHeight - 6}
+          textAnchor={isDense ? (at === 0 ? 'start' : 'end') : 'middle'}
         >
           {shortNumber(point.value)}
         </text>

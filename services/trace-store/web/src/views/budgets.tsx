@@ -132,7 +132,9 @@ function Spending({ days }: { days: SpentDay[] }) {
   return (
     <section className="card spending">
       <h2>{say('budget.spending')}</h2>
-      <SeriesChart chart={{ kind: 'series', column: say('budget.spent'), by: say('window.day'), points }} />
+      {points.length > 1 && (
+        <SeriesChart chart={{ kind: 'series', column: say('budget.spent'), by: say('window.day'), points }} />
+      )}
       <dl className="pairs">
         {days
           .slice(-7)

@@ -68,7 +68,7 @@ function Compared({ left, right }: { left: Trace; right: Trace }) {
         <Side trace={right} label={say('compare.right')} />
       </div>
       {shown.map((turn) => (
-        <ComparedStep key={turn.place} turn={turn} />
+        <ComparedStep key={turn.key} turn={turn} />
       ))}
       <div className="pair">
         <Answer trace={left} />
@@ -95,11 +95,12 @@ function Side({ trace: { run }, label }: { trace: Trace; label: string }) {
 }
 
 function ComparedStep({ turn }: { turn: ComparedTurn }) {
-  const { say } = useWords();
+  const { say, wordFor } = useWords();
   return (
     <section className="compared">
       <h2>
-        {say('run.step', { step: turn.place })}{' '}
+        {say('run.step', { step: turn.step })}{' '}
+        {turn.purpose !== 'think' && <span className="quiet">{wordFor('purpose', turn.purpose)} </span>}
         <Chip tone={turn.isSame ? 'quiet' : 'warn'}>{say(turn.isSame ? 'compare.same' : 'compare.differs')}</Chip>
       </h2>
       <div className="pair">

@@ -244,6 +244,7 @@ export const en = {
   'explain.noLookups': 'It answered without looking anything up.',
   'explain.notDone': 'What was not done',
   'explain.nothingNotDone': 'Everything that was tried worked.',
+  'explain.standing': 'How it stands',
   'explain.why': 'Why it stopped',
   'explain.running': 'It is still working.',
   'explain.took': '{{duration}}, {{cost}}, {{lookups}} look-ups',

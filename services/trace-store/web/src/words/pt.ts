@@ -247,6 +247,7 @@ export const pt: Dictionary = {
   'explain.noLookups': 'Respondeu sem consultar nada.',
   'explain.notDone': 'O que não foi feito',
   'explain.nothingNotDone': 'Tudo o que foi tentado deu certo.',
+  'explain.standing': 'Como está',
   'explain.why': 'Por que parou',
   'explain.running': 'Ainda está trabalhando.',
   'explain.took': '{{duration}}, {{cost}}, {{lookups}} consultas',

@@ -244,6 +244,7 @@ export const zh: Dictionary = {
   'explain.noLookups': '没有查询任何东西就回答了。',
   'explain.notDone': '没有做成的事',
   'explain.nothingNotDone': '尝试过的都成功了。',
+  'explain.standing': '目前的情况',
   'explain.why': '为什么停止',
   'explain.running': '还在工作。',
   'explain.took': '{{duration}}，{{cost}}，查询 {{lookups}} 次',

@@ -110,7 +110,6 @@ function VirtualSteps({ turns, at, children }: StepListProps) {
     const place = turns.findIndex(({ m }) => m === at);
     if (place >= 0) virtual.scrollToIndex(place, { align: 'start' });
     // Only when another turn is asked for; the list itself grows while a run goes on.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [at, margin]);
   return (
     <ol className="steps virtual" ref={list} aria-label={say('run.steps')} style={{ height: virtual.getTotalSize() }}>

@@ -42,7 +42,7 @@ export function ExplanationLens({ run, story }: { run: TracedRun; story: Story }
         </section>
       )}
       <section>
-        <h2>{say('explain.why')}</h2>
+        <h2>{say(isOver ? 'explain.why' : 'explain.standing')}</h2>
         <p dir="auto">
           {run.stopReason === null ? say('explain.running') : wordFor('why', run.stopReason)}
           {run.stopReason !== null && run.stopReason !== 'final_answer' && run.detail
