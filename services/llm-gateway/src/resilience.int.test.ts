@@ -4,7 +4,16 @@ import { createSim, type Sim } from '@pawl/sim';
 import { newTraceContext } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { startProxy, type BreakableProxy } from './testing/breakable-proxy.ts';
-import { openBench, routeObject, thinkAbout, thinkWork, thoughtOf, type Bench } from './testing/gateway-bench.ts';
+import {
+  budgetObject,
+  callHttp,
+  openBench,
+  routeObject,
+  thinkAbout,
+  thinkWork,
+  thoughtOf,
+  type Bench,
+} from './testing/gateway-bench.ts';
 import {
   answerWith,
   chunk,
@@ -100,6 +109,48 @@ describe('Postgres goes away', () => {
     proxy.mend();
     expect((await thoughtOf(bench.bus, work)).text).toBe('Later.');
     await gateway.stop();
+  });
+});
+
+describe('M17: Postgres goes away under calls over HTTP', () => {
+  it('what was held ahead is spent, then 503; afterwards everything is in the books and nothing is held', async () => {
+    const sparesMax = 3;
+    const gateway = await bench.startGateway({ ...proxied(), PAWL_SPARE_HOLDS: String(sparesMax) });
+    const limit = { amount: '1.00', currency: 'USD' };
+    const budget = budgetObject('outage', { scope: { app: 'demo', user: 'eve' }, limit });
+    const key = bench.appKey;
+    await callHttp(gateway.url, { method: 'PUT', path: '/v1/budgets/outage', key, body: budget });
+    respond = answerWith('Held before.', { prompt_tokens: 5, completion_tokens: 5 });
+    const ask = () =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-pawl-user': 'eve' },
+        body: JSON.stringify({ model: 'smart', max_tokens: 50, messages: [{ role: 'user', content: 'Go.' }] }),
+      });
+    const state = async () =>
+      (
+        await bench.database.query<{ held: string; spent: string }>(
+          `select held, spent from gateway.counters where key like 'budget/demo/outage/%'`,
+        )
+      )[0];
+    const spares = async () =>
+      (await bench.database.query(`select 1 from gateway.holds where run_id like 'spare_%'`)).length;
+    expect((await ask()).status).toBe(200);
+    await eventually(async () => (await spares()) === sparesMax);
+    proxy.cut();
+    const statuses: number[] = [];
+    for (let times = 0; times < sparesMax + 2; times += 1) statuses.push((await ask()).status);
+    expect(statuses).toEqual([200, 200, 200, 503, 503]);
+    expect((await fetch(`${gateway.url}/healthz/ready`)).status).toBe(503);
+    const during = await state();
+    expect(BigInt(during?.held ?? 0) + BigInt(during?.spent ?? 0)).toBeLessThanOrEqual(1_000_000_000n);
+    proxy.mend();
+    await eventually(async () => (await state())?.spent === String(4 * 10_000), { withinMs: 20_000 });
+    await eventually(async () => (await ask()).status === 200, { withinMs: 20_000 });
+    await gateway.stop();
+    expect((await state())?.held).toBe('0');
+    const lines = await bench.database.query(`select run_id, stop_kind from gateway.ledger where user_id = 'eve'`);
+    expect(lines).toHaveLength(5);
   });
 });
 

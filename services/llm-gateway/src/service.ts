@@ -9,6 +9,7 @@ import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
+import { createSpareHolds } from './budget/spare-holds.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
 import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
@@ -54,7 +55,8 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
   const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const cache = createAnswerCache(database, log);
-  const callDeps = { registry, budgets, store, journal, endpoints, secrets, health, log };
+  const spares = createSpareHolds({ bus, store, log, sparesMax: config.PAWL_SPARE_HOLDS });
+  const callDeps = { registry, budgets, store, spares, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const thinkWork = createThinkWork({
     ...callDeps,
@@ -80,7 +82,7 @@ export async function createGateway(config: Config, log: Log): Promise<{ parts: 
     },
   };
   return {
-    parts: [connections, journal, leaseKeeper, thresholds, thinkWork, calls, listening],
+    parts: [connections, journal, leaseKeeper, spares, thresholds, thinkWork, calls, listening],
     url: () => listening.url(),
   };
 }

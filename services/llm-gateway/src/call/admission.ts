@@ -3,12 +3,14 @@
  * charged by whoever got the admission.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Registry } from '@pawl/bus';
-import { noUsage, type Candidate, type ModelRouteSpec } from '@pawl/contracts';
+import { noUsage, UnavailableError, type Candidate, type ModelRouteSpec } from '@pawl/contracts';
 import type { BudgetSource } from '../budget/budget-source.ts';
 import { levelsOf, refusalOf, type Level } from '../budget/levels.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
-import type { BudgetStore } from '../budget/store.ts';
+import type { SpareHolds } from '../budget/spare-holds.ts';
+import type { BudgetStore, CallAddress, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { findPrice } from '../price/candidate-price.ts';
@@ -25,6 +27,7 @@ export type AdmissionDeps = {
   store: BudgetStore;
   secrets: SecretSource;
   health: EndpointHealth;
+  spares: Pick<SpareHolds, 'take' | 'note' | 'release'>;
 };
 
 /** Where a call goes. */
@@ -40,7 +43,13 @@ export type Plan = {
 
 export type Admission =
   /** The money is held for at most `bounds`. */
-  | { outcome: 'admitted'; target: Target; bounds: RequestBounds }
+  | {
+      outcome: 'admitted';
+      target: Target;
+      bounds: RequestBounds;
+      /** Where the hold is to be settled, when that is not the address of the request. */
+      heldAt?: CallAddress;
+    }
   /** The call was settled before; what was stored then. */
   | { outcome: 'settled'; stored: string }
   /** The same call is under way. */
@@ -50,6 +59,8 @@ export type Admission =
 
 /** Others may take what was left between two tries. */
 const holdTriesMax = 3;
+/** How long other replicas take to give back what they hold ahead. */
+const releasedWithinMs = 100;
 /** Bytes of text for a token, as texts mostly are. */
 const bytesPerToken = 4;
 
@@ -122,7 +133,7 @@ export async function admit(deps: AdmissionDeps, admitting: Admitting, nowMs: nu
   const target = targetOf(deps, admitting, nowMs);
   return 'denial' in target
     ? { outcome: 'denied', denial: target.denial }
-    : await holdWhatFits(deps.store, admitting, target);
+    : await holdWhatFits(deps, admitting, target);
 }
 
 function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: number): Target | { denial: Denial } {
@@ -138,8 +149,8 @@ function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: nu
 }
 
 /** Holds the worst case; where that is too much, with fewer output tokens, as long as it is worth a call. */
-async function holdWhatFits(store: BudgetStore, admitting: Admitting, target: Target): Promise<Admission> {
-  const { request, plan, isReplacing } = admitting;
+async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: Target): Promise<Admission> {
+  const { request, plan } = admitting;
   const { levels } = plan;
   const wanted = {
     inputTokensMax: plan.inputTokensMax,
@@ -148,22 +159,55 @@ async function holdWhatFits(store: BudgetStore, admitting: Admitting, target: Ta
   };
   let bounds: RequestBounds = wanted;
   for (let tries = 1; ; tries += 1) {
-    const held = await store.hold(request.address, {
-      levels,
-      needs: needsOf(levels, target.price, bounds),
-      line: lostLineOf(admitting, target, bounds),
-      isExclusive: request.isExclusive && !isReplacing,
-    });
-    if (held.outcome === 'held') return { outcome: 'admitted', target, bounds };
-    if (held.outcome === 'settled') return { outcome: 'settled', stored: held.thought };
-    if (held.outcome === 'in-use') return held;
+    const held = await holdOnce(deps, admitting, { target, bounds });
+    switch (held.outcome) {
+      case 'held':
+        return { outcome: 'admitted', target, bounds };
+      case 'spare':
+        return { outcome: 'admitted', target, bounds, heldAt: held.address };
+      case 'settled':
+        return { outcome: 'settled', stored: held.thought };
+      case 'in-use':
+        return held;
+      case 'refused':
+    }
+    if (deps.spares.release(levels)) {
+      await pause(releasedWithinMs);
+      continue;
+    }
     const lefts = levels.map((level, position): Left => ({ level, left: held.lefts[position] ?? 0n }));
     const fit = fitOutput(lefts, target.price, wanted);
-    if ('blockedBy' in fit || tries === holdTriesMax) {
+    if ('blockedBy' in fit || tries >= holdTriesMax) {
       const refusal = 'blockedBy' in fit ? fit : { blockedBy: held.refusedBy, outputTokensMin: bounds.outputTokensMax };
       return { outcome: 'denied', denial: denialOfLevel(lefts, target.price, { ...wanted, ...refusal }) };
     }
     bounds = { inputTokensMax: wanted.inputTokensMax, outputTokensMax: fit.outputTokensMax };
+  }
+}
+
+/** One try. While Postgres is away, a call that may be settled anywhere goes on with a hold that was made ahead. */
+async function holdOnce(
+  { store, spares }: AdmissionDeps,
+  admitting: Admitting,
+  { target, bounds }: { target: Target; bounds: RequestBounds },
+): Promise<HoldOutcome | { outcome: 'spare'; address: CallAddress }> {
+  const { request, plan, isReplacing } = admitting;
+  const { levels } = plan;
+  const needs = needsOf(levels, target.price, bounds);
+  try {
+    const held = await store.hold(request.address, {
+      levels,
+      needs,
+      line: lostLineOf(admitting, target, bounds),
+      isExclusive: request.isExclusive && !isReplacing,
+    });
+    if (held.outcome === 'held' && request.isSettledAnywhere) spares.note(levels, needs);
+    return held;
+  } catch (error) {
+    const canSpare = error instanceof UnavailableError && request.isSettledAnywhere && !isReplacing;
+    const address = canSpare ? spares.take(levels, needs) : undefined;
+    if (!address) throw error;
+    return { outcome: 'spare', address };
   }
 }
 

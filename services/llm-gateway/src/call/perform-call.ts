@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '@pawl/service';
 import type { Level } from '../budget/levels.ts';
+import type { CallAddress } from '../budget/store.ts';
 import { takenOf } from '../budget/requirement.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import type { Journal } from '../ledger/journal.ts';
@@ -45,6 +46,8 @@ export type Called = {
   result: ModelCallResult;
   bill: Bill;
   bounds: RequestBounds;
+  /** Where the hold is, and the call is to be settled. */
+  address: CallAddress;
   levels: readonly Level[];
   taken: readonly bigint[];
   entry: LedgerEntry;
@@ -83,7 +86,8 @@ type Journey = {
   answerSchema: object | undefined;
 };
 
-type Attempted = { target: Target; bounds: RequestBounds; result: ModelCallResult };
+type Admitted = { target: Target; bounds: RequestBounds; heldAt?: CallAddress };
+type Attempted = Admitted & { result: ModelCallResult };
 
 async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performed> {
   const { request, context, plan } = journey;
@@ -113,13 +117,13 @@ async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performe
 async function tryCandidate(
   deps: CallDeps,
   journey: Journey,
-  admitted: { target: Target; bounds: RequestBounds; isLast: boolean },
+  admitted: Admitted & { isLast: boolean },
 ): Promise<Attempted | undefined> {
   const { request, context, plan } = journey;
-  const { target, bounds, isLast } = admitted;
+  const { isLast, ...held } = admitted;
   const attemptsMax = attemptsMaxOf(plan.spec, plan.ranked.length);
   for (let triesHere = 1; ; triesHere += 1) {
-    const attempted = { target, bounds, result: await ask(deps, journey, admitted) };
+    const attempted = { ...held, result: await ask(deps, journey, admitted) };
     const { result } = attempted;
     const step = nextStep({ result, spec: plan.spec, attemptsLeft: attemptsMax - journey.attempts, isLast });
     if (step === 'done') return attempted;
@@ -184,7 +188,8 @@ function tellHealth({ health }: CallDeps, { candidate }: Target, { end, firstTok
 /** Money of an attempt that is given up for another endpoint. */
 async function settleAttempt(deps: CallDeps, journey: Journey, attempted: Attempted): Promise<void> {
   const { taken, entry, levels } = await chargeOf(deps, journey, { ...attempted, isFinal: false });
-  const settlement = { call: journey.request.address, levels, taken, entry, thought: undefined };
+  const call = attempted.heldAt ?? journey.request.address;
+  const settlement = { call, levels, taken, entry, thought: undefined };
   await settleCall(deps, settlement, journey.context.signal);
 }
 
@@ -192,7 +197,8 @@ async function finish(deps: CallDeps, journey: Journey, attempted: Attempted): P
   const told = { ...attempted, target: withStory(journey, attempted), result: withChain(journey, attempted) };
   const isCharged = journey.failures.some(({ called }) => called === attempted);
   const charge = await chargeOf(deps, journey, { ...told, isFinal: true, isCharged });
-  return { outcome: 'called', ...told, ...charge };
+  const address = attempted.heldAt ?? journey.request.address;
+  return { ...told, ...charge, address, outcome: 'called' };
 }
 
 /** The reason for an endpoint that was not the first choice says which ones failed before. */
@@ -222,7 +228,7 @@ async function chargeOf(
   deps: CallDeps,
   journey: Journey,
   charged: Charged,
-): Promise<Omit<Called, 'outcome' | keyof Attempted>> {
+): Promise<Omit<Called, 'outcome' | 'address' | keyof Attempted>> {
   const { request, context, plan } = journey;
   const { target, bounds, result, isFinal, isCharged = false } = charged;
   const bill = isCharged ? freeBill : await billOf(request, charged);

@@ -88,10 +88,10 @@ async function makeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
       const answer = answerOf(request, performed);
       const denial = denialOf(performed.result.end);
       const stored = !denial && fingerprint !== undefined ? JSON.stringify({ fingerprint, answer }) : undefined;
-      const { levels, taken } = performed;
+      const { levels, taken, address } = performed;
       // After a failure the same key may be used again: that will be another line.
       const entry = { ...performed.entry, is_final: !denial };
-      await settleCall(deps, { call: request.address, levels, taken, entry, thought: stored }, signal);
+      await settleCall(deps, { call: address, levels, taken, entry, thought: stored }, signal);
       recordCallSpan(call, performed, startedAtMs);
       if (denial) throw new OpenAiError(denial);
       return { answer, isReplay: false, entry };
