@@ -35,6 +35,8 @@ const configSchema = z.object({
   PAWL_TRACE_MAINTENANCE_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
   /** Minutes after its end when a stored run leaves the run log; 0: never. */
   PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(0),
+  /** Port for OTLP over gRPC, usually 4317. Absent: not served. Behind a proxy that ends TLS. */
+  PAWL_OTLP_GRPC_PORT: integerVariable({ min: 1, max: 65_535 }).optional(),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
 });

@@ -22,6 +22,7 @@ import { servePage } from './http/page.ts';
 import { serveReceiveOtlp } from './http/receive-otlp.ts';
 import { createReads } from './http/reads.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
+import { createGrpcServer, type GrpcOptions } from './otlp/grpc-server.ts';
 import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
@@ -58,11 +59,8 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
   await policy.refresh();
   const tables = createTraceTables({ database, policy });
   const notices = createStoredNotices(bus);
-  const { http, metrics, listen } = await createHttp({
-    name: 'Pawl trace-store',
-    log,
-    checks: { nats: bus.isConnected, database: database.isReachable, facts: () => facts.isFollowing() },
-  });
+  const checks = { nats: bus.isConnected, database: database.isReachable, facts: () => facts.isFollowing() };
+  const { http, metrics, listen } = await createHttp({ name: 'Pawl trace-store', log, checks });
   const traceMetrics = createTraceMetrics({ registry: metrics, bus });
   const facts = createFactSubscription({
     bus,
@@ -100,7 +98,14 @@ export async function createTraceStore(config: Config, log: Log): Promise<TraceS
     await bus.close();
     await database.close();
   });
-  return { parts: [connections, facts, maintenance, listening], url: listening.url };
+  const grpc = grpcPartsOf(config, { authorizer, receiver, log });
+  return { parts: [connections, facts, maintenance, ...grpc, listening], url: listening.url };
+}
+
+/** The gRPC server, where a port says that it is wanted. */
+function grpcPartsOf(config: Config, options: Omit<GrpcOptions, 'host' | 'port'>): Part[] {
+  const { PAWL_HOST: host, PAWL_OTLP_GRPC_PORT: port } = config;
+  return port === undefined ? [] : [createGrpcServer({ ...options, host, port })];
 }
 
 /** Looks through all stored traces, of one app or of all, and gives how many leaks there are. */

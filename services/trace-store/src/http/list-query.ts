@@ -1,13 +1,6 @@
 /** The filters of the list of runs, as they stand in an address; the export takes the same. */
 import { z } from 'zod';
-import {
-  objectNameSchema,
-  parseNano,
-  RejectedError,
-  runIdSchema,
-  runStatusSchema,
-  stopReasonSchema,
-} from '@pawl/contracts';
+import { parseNano, RejectedError, runIdSchema, runStatusSchema, stopReasonSchema } from '@pawl/contracts';
 import type { ListPlace, RunFilter } from '../store/read-runs.ts';
 
 const money = z
@@ -54,9 +47,6 @@ export function filterOf(app: string, query: FilterQuery): RunFilter {
     maxCostNanoUsd: maxCost && parseNano(maxCost).toString(),
   };
 }
-
-/** The app that an admin names; absent where the key tells it. */
-export const appQuery = objectNameSchema.optional();
 
 const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(/^[A-Za-z0-9_-]{1,200}$/)]);
 

@@ -1,15 +1,13 @@
 /**
  * What apps want of their traces. How long they are kept: days by class, from the configuration, and the class of each
  * app's runs, from Postgres. What is taken out of them: the app's rules of redaction. Where else they can be seen.
- * Read at the start and every minute; a change counts for runs born later than every replica has read it.
+ * Read at the start and again with every round of maintenance; a change counts for runs born later than every replica has read it.
  */
 import type { Database } from '@pawl/db';
 import { noRules, type RedactionRules } from '../record/redact.ts';
 import { placeOf, type ClassChange, type Place } from './period.ts';
 import { parseRules } from './rules.ts';
 
-/** How often what apps want is read again. */
-export const policyRefreshMs = 60_000;
 /** A change of class counts from this much later on. */
 export const changeDelayMs = 300_000;
 
