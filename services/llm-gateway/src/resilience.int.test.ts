@@ -180,7 +180,7 @@ describe('a gateway stops', () => {
   });
 });
 
-describe('the books', () => {
+describe('M9: the books', () => {
   it("have a line for every call in the provider's own log, with the same tokens where it told them", async () => {
     const gateway = await bench.startGateway();
     const before = sim.requestCount;

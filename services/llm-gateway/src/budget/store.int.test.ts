@@ -165,6 +165,19 @@ describe('a charge', () => {
     expect(await storeOf('heir').stateOf(of)).toEqual({ held: 0n, spent: 3n });
   });
 
+  it('M19: counts in the window in which it was held, also when that is over', async () => {
+    const day = (fromMs: number): Level => ({ ...level('budget/rolling', 100n), window: { fromMs, toMs: fromMs + 1 } });
+    const [today, tomorrow] = [day(0), day(86_400_000)];
+    const [late, early] = [thinkWork(), thinkWork()];
+    const store = storeOf('one');
+    await store.hold(late, { levels: [today], needs: [60n] });
+    // The window rolls over while the call is under way: the new one begins empty.
+    expect(await store.hold(early, { levels: [tomorrow], needs: [100n] })).toEqual({ outcome: 'held' });
+    await store.charge({ call: late, levels: [today], taken: [8n], entry: entryOf(late), thought: '{}' });
+    expect(await store.stateOf(today)).toEqual({ held: 0n, spent: 8n });
+    expect(await store.stateOf(tomorrow)).toEqual({ held: 100n, spent: 0n });
+  });
+
   it('also counts when its hold had lapsed', async () => {
     const of = level('budget/late', 100n);
     const work = thinkWork();

@@ -7,7 +7,7 @@ const iso = (window: { fromMs: number; toMs: number | null }) => [
   window.toMs === null ? null : new Date(window.toMs).toISOString(),
 ];
 
-describe('windows', () => {
+describe('M19: windows', () => {
   it('follow the clock changes of New York: a day of 23 hours, a day of 25', () => {
     const day = (at: string) => iso(windowAt('day', 'America/New_York', Date.parse(at)));
     expect(day('2026-03-08T12:00:00Z')).toEqual(['2026-03-08T05:00:00.000Z', '2026-03-09T04:00:00.000Z']);
@@ -51,6 +51,11 @@ describe('windows', () => {
         expect(windowAt(kind, zone, toMs ?? 0).fromMs).toBe(toMs);
       }),
     );
+  });
+
+  it('of a minute touch each other', () => {
+    const { fromMs, toMs } = windowAt('minute', 'Asia/Kathmandu', Date.parse('2026-02-28T14:59:59.999Z'));
+    expect([fromMs, toMs]).toEqual([Date.parse('2026-02-28T14:59:00Z'), Date.parse('2026-02-28T15:00:00Z')]);
   });
 
   it('know zones', () => {

@@ -61,7 +61,7 @@ async function everyRow(): Promise<{ name: string; price: ModelPrice }[]> {
 }
 
 describe('the price of a call', () => {
-  it('bills parts once: cached tokens are in the input, reasoning is in the output', () => {
+  it('M5: bills parts once: cached tokens are in the input, reasoning is in the output', () => {
     const price = flat({ input: 1_000_000n, cachedInput: 100_000n, output: 2_000_000n, reasoning: 2_000_000n });
     const billed = usage({ inputTokens: 13_675, cachedInputTokens: 9_216, outputTokens: 1_970, reasoningTokens: 956 });
     expect(costOf(price, billed)).toBe(4_459n + 922n + 2n * 1_970n);
@@ -83,7 +83,7 @@ describe('the price of a call', () => {
     expect(costOf(price, usage({ inputTokens: 200_001, outputTokens: 1 }))).toBe(400_005n);
   });
 
-  it('is never above the worst case, for every row of the table and every usage within the bounds', async () => {
+  it('M3: is never above the worst case, for every row of the table and every usage within the bounds', async () => {
     const rows = await everyRow();
     expect(rows.length).toBeGreaterThan(1_000);
     const bounded = boundsArbitrary.chain((bounds) => usageWithin(bounds).map((within) => ({ bounds, within })));
@@ -101,7 +101,7 @@ describe('the price of a call', () => {
     }
   });
 
-  it('is never above the worst case with any tiers, also when a higher tier is cheaper', () => {
+  it('M3: is never above the worst case with any tiers, also when a higher tier is cheaper', () => {
     const nano = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const rates = fc.record({ input: nano, cachedInput: nano, cacheWrite: nano, output: nano, reasoning: nano });
     const starts = fc.uniqueArray(fc.integer({ min: 0, max: 300_000 }), { maxLength: 4 });

@@ -4,7 +4,7 @@ import { parseRetryAfterMs, retryDelayMs } from './retry-after.ts';
 const nowMs = Date.parse('2026-11-30T10:00:00Z');
 const parse = (headers: Record<string, string>) => parseRetryAfterMs(new Headers(headers), nowMs);
 
-describe('the wish of a provider', () => {
+describe('M15: the wish of a provider', () => {
   it.each([
     [{ 'retry-after': '2' }, 2_000],
     [{ 'retry-after': 'Mon, 30 Nov 2026 10:00:05 GMT' }, 5_000],

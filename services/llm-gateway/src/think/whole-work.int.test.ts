@@ -120,7 +120,7 @@ describe('the schema of an answer', () => {
   });
 });
 
-describe('a root run with a cap of 1.00 and three sub-runs that want 0.50 each at once', () => {
+describe('R13: a root run with a cap of 1.00 and three sub-runs that want 0.50 each at once', () => {
   it('never holds more than 1.00, and the third stops on money', async () => {
     const rootId = `run_${randomBytes(16).toString('hex')}`;
     // 500 output tokens at 1,000 dollars a million: 0.50 each.
