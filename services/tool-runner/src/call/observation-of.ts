@@ -5,6 +5,8 @@
 import type { Observation, ObservationStatus, ToolSpec } from '@pawl/contracts';
 import { durationMs } from '@pawl/contracts';
 import { keyFigures } from '../observe/key-figures.ts';
+import { injectionWarning } from '../observe/injection-flags.ts';
+import { explainRawError } from '../observe/raw-error-sentence.ts';
 import { cutData, type CutData } from './cut-data.ts';
 import type { Failure, Outcome, Result } from './outcome.ts';
 import { visibleJson, visibleText } from './visible-text.ts';
@@ -41,15 +43,18 @@ export type Rendered = {
 /** The observation of an outcome. `ref` is null: whoever stores the whole sets it. */
 export function observationOf(outcome: Outcome, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
   return outcome.kind === 'result'
-    ? resultObservation(outcome, maxChars)
+    ? resultObservation(outcome, { spec, maxChars })
     : failureObservation(outcome, { spec, maxChars });
 }
 
-function resultObservation(result: Result, maxChars: number): Rendered {
+function resultObservation(result: Result, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
   const whole = visibleJson(result.data);
   const cut = cutResult(result.shown === undefined ? whole : visibleJson(result.shown), maxChars);
   const isShort = cut.leftOut !== undefined || result.shown !== undefined;
-  const sentences = [result.note, result.incomplete, cut.leftOut].filter((sentence) => sentence !== undefined);
+  const warning = spec.returns?.trust === 'trusted' ? undefined : injectionWarning(cut.data);
+  const sentences = [warning, result.note && visibleText(result.note), result.incomplete, cut.leftOut].filter(
+    (sentence) => sentence !== undefined,
+  );
   return {
     observation: {
       status: 'ok',
@@ -74,14 +79,19 @@ function cutResult(data: string, maxChars: number): CutData {
 function failureObservation(failure: Failure, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
   const isInDoubt = isWrite(spec) && failure.effect === 'possible';
   const data = failure.data === undefined ? null : cutData(visibleJson(failure.data), maxChars).data;
+  // A kind that knows its errors has said it better.
+  const isTold = failure.rawError === undefined || failure.message.includes('SQLSTATE');
+  const known = isTold ? undefined : explainRawError(failure.rawError ?? '');
+  const warning = data === null || spec.returns?.trust === 'trusted' ? undefined : injectionWarning(data);
+  const message = [warning, failure.message, known?.message].filter((text) => text !== undefined).join(' ');
   const observation: Observation = {
     status: isInDoubt ? 'in_doubt' : statusOf(failure),
     data,
     errorCode: isInDoubt ? 'in_doubt' : failure.code,
-    message: visibleText(isInDoubt ? `${failure.message} Nobody knows whether the effect happened.` : failure.message),
+    message: visibleText(isInDoubt ? `${message} Nobody knows whether the effect happened.` : message),
     suggestion: isInDoubt
       ? "Don't call it again. Find out by a reading tool whether it happened, or tell the user."
-      : (failure.suggestion ?? null),
+      : (known?.suggestion ?? failure.suggestion ?? null),
     truncated: false,
     ref: null,
   };

@@ -66,6 +66,54 @@ describe('built-in tools', () => {
     expect(text).toBe(whole);
   });
 
+  describe('a result in parts', () => {
+    const read = async (ref: string, more: Record<string, unknown>, maxChars = 1_000) => {
+      const args = JSON.stringify({ ref: `demo/run_1/0/${ref}`, ...more });
+      return await callKind(kind, { tool: readResult, args }, { runId: 'run_1', maxChars });
+    };
+    const parsed = async (ref: string, more: Record<string, unknown>) =>
+      JSON.parse(dataOf(await read(ref, more))) as unknown;
+    const rows = Array.from({ length: 300 }, (_unused, at) => `{"n":${at},"id":9007199254740993}`);
+    stored.set('demo/run_1/0/8', `{"rowCount":300,"columns":["n","id"],"rows":[${rows.join(',')}]}`);
+    stored.set('demo/run_1/0/9', JSON.stringify(['first', 'second', 'x'.repeat(5_000)].join('\r\n')));
+
+    test('O1: row by row, digit for digit, and the pages make the whole', async () => {
+      const seen: string[] = [];
+      let row: number | null = 0;
+      while (row !== null) {
+        const data = dataOf(await read('8', { row }));
+        expect(data.length).toBeLessThanOrEqual(1_000);
+        seen.push(...data.matchAll(/\{"n":\d+,"id":9007199254740993\}/g).map(([text]) => text));
+        row = (JSON.parse(data) as { nextRow: number | null }).nextRow;
+      }
+      expect(seen).toEqual(rows);
+      expect(await parsed('8', { row: 7, limit: 1 })).toMatchObject({
+        row: 7,
+        totalRows: 300,
+        nextRow: 8,
+        rows: [{ n: 7 }],
+      });
+    });
+
+    test('O1: by a path into JSON', async () => {
+      expect(await parsed('8', { path: '/rows/299/n' })).toMatchObject({ text: '299', nextOffset: null });
+      expect(await parsed('8', { path: '/columns', row: 1 })).toMatchObject({ rows: ['id'] });
+      expect(await read('8', { path: '/rows/300' })).toMatchObject({ code: 'invalid_arguments' });
+    });
+
+    test('O1: line by line', async () => {
+      expect(await parsed('9', { line: 0, limit: 2 })).toMatchObject({
+        totalLines: 3,
+        nextLine: 2,
+        lines: ['first', 'second'],
+      });
+      expect(await read('9', { line: 2 })).toMatchObject({ message: expect.stringContaining('longer than') });
+      expect(await read('9', { line: 3 })).toMatchObject({ code: 'invalid_arguments' });
+      expect(await read('8', { line: 0 })).toMatchObject({ message: expect.stringContaining('not a text') });
+      expect(await read('9', { row: 0 })).toMatchObject({ message: expect.stringContaining('not a list') });
+    });
+  });
+
   test('a result of another run or app is not there', async () => {
     const call = { tool: readResult, args: '{"ref":"demo/run_1/0/0"}' };
     const answers = await Promise.all([

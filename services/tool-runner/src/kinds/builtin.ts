@@ -18,6 +18,9 @@ const argumentsOf = {
   read_result: z.object({
     ref: z.string().min(1),
     offset: z.int().nonnegative().nullish(),
+    line: z.int().nonnegative().nullish(),
+    row: z.int().nonnegative().nullish(),
+    path: z.string().max(1_000).nullish(),
     limit: z.int().positive().nullish(),
   }),
 } as const satisfies Record<ExecutedName, z.ZodType>;
@@ -45,12 +48,15 @@ export function createBuiltinKind(options: BuiltinKindOptions): Kind {
             currentTime(options.now(), timeZone ?? undefined),
           );
         case 'read_result':
-          return await withArguments('read_result', call, ({ ref, offset, limit }) =>
+          return await withArguments('read_result', call, ({ ref, offset, line, row, path, limit }) =>
             readResult(options.results, {
               app: call.app,
               runId: call.runId,
               ref,
               offset: offset ?? 0,
+              line: line ?? undefined,
+              row: row ?? undefined,
+              path: path ?? undefined,
               limit: limit ?? undefined,
               maxChars: call.maxChars,
             }),
