@@ -5,6 +5,7 @@
 export { ensureChromium, findChromium } from './browser/find-chromium.ts';
 export { DevstackError } from './devstack-error.ts';
 export { freePort, isPortFree } from './free-port.ts';
+export { openFrontDoor, type FrontDoor } from './front-door/front-door.ts';
 export { ensureNatsServer } from './nats/ensure-nats-server.ts';
 export { startNats } from './nats/start-nats.ts';
 export type { NatsOptions, NatsServer } from './nats/start-nats.ts';
