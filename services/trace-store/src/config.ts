@@ -31,8 +31,8 @@ const configSchema = z.object({
    * kept for ever, and so is `standard` unless it is named. Weeks are dropped whole.
    */
   PAWL_TRACE_RETENTION: z.string().default('').transform(parseRetention),
-  /** How often weeks are made and dropped, users erased and runs archived, in milliseconds. */
-  PAWL_TRACE_MAINTENANCE_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
+  /** How often weeks are made and dropped, users erased and runs archived, in ms; less than a change of class waits. */
+  PAWL_TRACE_MAINTENANCE_MS: integerVariable({ min: 100, max: 240_000 }).default(60_000),
   /** Minutes after its end when a stored run leaves the run log; 0: never. */
   PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(0),
   /** Port for OTLP over gRPC, usually 4317. Absent: not served. Behind a proxy that ends TLS. */
