@@ -84,7 +84,8 @@ describe('R3 two records that belong together do not commit together', () => {
       ];
 
   // Facts are published with `lastSubjectSequence: 0` (publish.ts) after what they tell is committed (I3); whoever comes
-  // back looks first whether it did it before: the ledger, the effect store, the log.
+  // back looks first what is there: `onFact` in partition.ts folds the log before it decides, the gateway asks its ledger,
+  // the tool-runner its effects.
   it.each(points)(
     'kill -9 of %s at %s: the state is the fold of the log, the effect is one',
     async (name, slot) => {
@@ -121,8 +122,8 @@ describe("R4 'accepted' answered before anything durable exists", () => {
 });
 
 describe("R20 runs stay 'running' for ever after a worker dies", () => {
-  // Leases run out and are taken by others (leases.ts), held work comes again (work-queue.ts), `tick` in live-run.ts
-  // does again what is overdue.
+  // Leases run out and are taken by others (leases.ts), unacknowledged work comes again (work-source.ts), `tick` in
+  // live-run.ts does again what is overdue.
   it('kill -9 of every process under running runs: all of them end', async () => {
     const input = 'write everything';
     const runs = await Promise.all(Array.from({ length: isFull ? 200 : 12 }, (_, n) => start(`${input}${n} 3`)));
@@ -136,8 +137,8 @@ describe("R20 runs stay 'running' for ever after a worker dies", () => {
 });
 
 describe('R1 a lease or ack deadline lapses while the worker lives: the step runs twice', () => {
-  // work-queue.ts says every 2 s that held work is under way (I5), and work that comes again to the worker that has it
-  // is not begun again (waiting-room.ts).
+  // Three protect: work-queue.ts says every 2 s that held work is under way (I5), waiting-room.ts does not begin again what
+  // comes again, and act-work.ts joins the call under way (`underWay`). It fails once all three are gone.
   it('a call that takes longer than the ack wait, and a worker that stands still for longer: one effect', async () => {
     const waitMs = isFull ? 45_000 : 10_000;
     tools.hold();
