@@ -92,6 +92,7 @@ async function createLauncher(options: ProcessesOptions, logs: string) {
         PAWL_NATS_URL: options.servers.natsUrl,
         PAWL_DATABASE_URL: options.servers.databaseUrl,
         PAWL_PORT: String(port),
+        PAWL_ORCHESTRATOR_URL: urlOf('orchestrator'),
         PAWL_HOST: '127.0.0.1',
         PAWL_ADMIN_KEY: adminKey,
         PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
