@@ -131,7 +131,7 @@ export const en = {
   'thought.missing': 'Missing',
   'thought.next': 'Next',
   'thought.observed': 'Observed',
-  'thought.noWords': 'No words, only actions.',
+  'thought.noWords': 'No words to show, only actions.',
   'thought.failed': 'The model gave no answer.',
   'thought.speaking': 'Being said right now',
   'call.running': 'Running',

@@ -133,7 +133,7 @@ export const pt: Dictionary = {
   'thought.missing': 'Falta',
   'thought.next': 'A seguir',
   'thought.observed': 'Observado',
-  'thought.noWords': 'Sem palavras, só ações.',
+  'thought.noWords': 'Sem palavras para mostrar, só ações.',
   'thought.failed': 'O modelo não respondeu.',
   'thought.speaking': 'Sendo dito agora',
   'call.running': 'Em andamento',

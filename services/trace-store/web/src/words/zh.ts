@@ -132,7 +132,7 @@ export const zh: Dictionary = {
   'thought.missing': '缺少',
   'thought.next': '下一步',
   'thought.observed': '观察',
-  'thought.noWords': '没有文字，只有动作。',
+  'thought.noWords': '没有可显示的文字，只有动作。',
   'thought.failed': '模型没有给出回答。',
   'thought.speaking': '正在生成',
   'call.running': '运行中',
