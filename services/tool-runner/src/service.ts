@@ -22,6 +22,7 @@ import type { Config } from './config.ts';
 import { createRunLog } from './effects/run-log.ts';
 import { createWriteGuard } from './guard-write.ts';
 import { createObjectCheck } from './http/check-object.ts';
+import { serveImport } from './http/import-openapi.ts';
 import { serveMcpTools, type McpToolsOptions } from './http/mcp-tools.ts';
 import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
@@ -118,6 +119,7 @@ function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions): voi
   const { registry, authorizer, check: validate } = options;
   serveRegistry(http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
   serveMcpTools(http, options);
+  serveImport(http, options);
   serveTryTool(http, options);
 }
 

@@ -123,6 +123,21 @@ describe('over HTTP', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ code, detail: expect.stringMatching(/\w+ \w+/) });
   });
 
+  test('a whole service is imported from its OpenAPI document, and its tools can be called', async () => {
+    const get = { operationId: 'read_it', parameters: [{ name: 'q', in: 'query', schema: { type: 'string' } }] };
+    const document = { openapi: '3.1.0', servers: [{ url: bench.peer.url }], paths: { '/ok/imported': { get } } };
+    const answer = await call('POST', '/v1/tools/import', JSON.stringify({ openapi: document, prefix: 'shop_' }));
+    expect(JSON.parse(answer.text)).toMatchObject({ items: [{ name: 'shop_read_it' }], warnings: [] });
+    const tried = await eventually(async () => {
+      const response = await call('POST', '/v1/tools/shop_read_it/call', '{"args":{"q":"ü"}}');
+      return response.status === 200 && response;
+    });
+    expect(JSON.parse(tried.text)).toMatchObject({ status: 'ok' });
+    expect(bench.peer.hits.map(({ path }) => path)).toContain('/ok/imported?q=%C3%BC');
+    const old = JSON.stringify({ openapi: { swagger: '2.0', paths: {} } });
+    expect(await call('POST', '/v1/tools/import', old)).toMatchObject({ status: 400 });
+  });
+
   test('without a key nothing is told', async () => {
     const response = await fetch(`${bench.url}/v1/tools/echo/call`, {
       method: 'POST',

@@ -38,6 +38,15 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
     response.writeHead(200, headers).write('[');
   } else if (url.pathname === '/large') {
     response.writeHead(200, headers).end(JSON.stringify('x'.repeat(200_000)));
+  } else if (url.pathname === '/flood') {
+    response.writeHead(200, headers).write('["');
+    const piece = 'x'.repeat(500_000);
+    let sent = 0;
+    const more = () => {
+      while (sent < 300 && !response.destroyed && response.write(piece)) sent += 1;
+      if (sent < 300 && !response.destroyed) response.once('drain', more);
+    };
+    more();
   } else if (url.pathname === '/bomb') {
     response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(5_000_000, 32)));
   } else if (url.pathname === '/redirect') {
@@ -259,5 +268,11 @@ describe('redirects', () => {
     const tool = toolOf({ http: { method: 'POST', url: `${base}${to('/echo', 303)}` } });
     await callKind(kind, { tool, args: '{"a":1}' });
     expect(seen[1]).toMatchObject({ method: 'GET', body: '' });
+  });
+
+  test('C7: 150 MB are broken off at the cap, and memory stays', async () => {
+    const before = process.memoryUsage().rss;
+    expect(await callKind(kind, { tool: get('/flood'), args: '{}' })).toMatchObject({ code: 'tool_result_too_large' });
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
   });
 });
