@@ -1,6 +1,7 @@
 /** The OpenAI-compatible API: its own form of errors, its own limit of bodies. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { Http, Log } from '@pawl/service';
+import { createBodyGate } from './body-gate.ts';
 import { serveChatCompletions, type OpenAiDeps } from './chat-completions.ts';
 import { serveEmbeddings } from './embeddings.ts';
 import { serveModels } from './models.ts';
@@ -10,11 +11,19 @@ import { serveResponses } from './responses.ts';
 /** Conversations with images are long. */
 export const bodyLimitBytes = 32 * 2 ** 20;
 
+/** Of large bodies under way together. A parsed body takes several times its bytes. */
+const largeBodiesBytesMax = 128 * 2 ** 20;
+
 export async function serveOpenAi(http: Http, deps: OpenAiDeps & { log: Log & FastifyBaseLogger }): Promise<void> {
   await http.register(async (scope: Http) => {
     scope.setErrorHandler(createOpenAiErrorHandler(deps.log, bodyLimitBytes));
     scope.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyLimitBytes;
+    });
+    const gate = createBodyGate(largeBodiesBytesMax);
+    scope.addHook('onRequest', async (request, reply) => {
+      const leave = gate.enter(Number(request.headers['content-length']));
+      reply.raw.once('close', leave);
     });
     serveChatCompletions(scope, deps);
     serveEmbeddings(scope, deps);
