@@ -11,6 +11,8 @@ import type { TraceRecord } from './record/record.ts';
 /** Seconds: 0.01·2^n up to 81.92, as the conventions advise. */
 const buckets = Array.from({ length: 14 }, (_unused, power) => 0.01 * 2 ** power);
 const runBuckets = Array.from({ length: 16 }, (_unused, power) => 0.1 * 2 ** power);
+/** What is measured of a thought; the rest of it was checked at the door. */
+const measuredSchema = thoughtSchema.pick({ purpose: true, outcome: true, firstTokenMs: true, usage: true });
 const countBuckets = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
 
 export type TraceMetrics = { onStored(records: readonly TraceRecord[]): void };
@@ -72,7 +74,7 @@ function inferenceMetrics(registers: Registry[]): (record: TraceRecord) => void 
   const cacheWrite = usage('cache_write_input_tokens', 'The part of the input that was written to a cache');
   const reasoning = usage('reasoning_output_tokens', 'The part of the output that was reasoning');
   return ({ body, durationMs }) => {
-    const thought = thoughtSchema.safeParse(JSON.parse(body)).data;
+    const thought = measuredSchema.safeParse(JSON.parse(body)).data;
     if (!thought) return;
     const { purpose, outcome, firstTokenMs, usage: used } = thought;
     duration.observe({ purpose, outcome }, durationMs / 1_000);
