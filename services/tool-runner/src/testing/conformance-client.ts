@@ -6,13 +6,14 @@ import { randomUUID } from 'node:crypto';
 import { connectRegistry } from '@pawl/bus';
 import type { Tool } from '@pawl/contracts';
 import { eventually } from '@pawl/testkit';
+import { givenEnvironment } from './config.ts';
 import { openWorkBench } from './runner-bench.ts';
 
 type Listed = { tool: string; name: string };
 type Context = { toolCalls?: { name: string; arguments: Record<string, unknown> }[] };
 
-// eslint-disable-next-line node/no-process-env -- the suite hands over by the environment, and this is a process of its own
-const given = (name: string) => process.env[name] ?? '';
+const environment = givenEnvironment();
+const given = (name: string) => environment[name] ?? '';
 const url = process.argv[2] ?? '';
 const bench = await openWorkBench({ natsUrl: given('PAWL_NATS_URL'), databaseUrl: given('PAWL_DATABASE_URL') });
 const server = `conformance-${randomUUID().slice(0, 8)}`;

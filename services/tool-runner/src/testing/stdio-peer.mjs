@@ -1,6 +1,7 @@
 /** An MCP server of the older revisions over standard streams, for tests: it tells about itself, floods, holds and dies. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { givenEnvironment } from './config.ts';
 
 const counts = { held: 0, cancelled: 0 };
 const names = ['environment', 'echo', 'flood', 'hold', 'state', 'pid', 'exit', 'spawn'];
@@ -9,7 +10,7 @@ const result = (id, value) => send(JSON.stringify({ result: value, jsonrpc: '2.0
 const text = (id, value) => result(id, { content: [{ type: 'text', text: value }] });
 
 const tools = {
-  environment: (id) => text(id, JSON.stringify(process.env)),
+  environment: (id) => text(id, JSON.stringify(givenEnvironment())),
   echo: (id, _args, line) => text(id, /"arguments":(\{.*?\})[,}]/.exec(line)?.[1] ?? '{}'),
   flood(id, { bytes }) {
     process.stdout.write('{"result":{"content":[{"type":"text","text":"');
