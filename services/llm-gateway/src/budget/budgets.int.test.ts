@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectRegistry } from '@pawl/bus';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
-import { openModelBench, type ModelBench } from '../testing/model-bench.ts';
+import { modelKey, openModelBench, type ModelBench } from '../testing/model-bench.ts';
 import { answerWith } from '../testing/model-server.ts';
 
 const servers = useTestServers();
@@ -78,6 +78,36 @@ describe('budgets', () => {
       limit: { nanoUsd: '10000000', amount: '0.01', currency: 'USD' },
       held: { nanoUsd: '0' },
     });
+  });
+
+  it('of calls at once make runs wait for each other, and hold over all gateways', async () => {
+    const scope = { app: 'demo', agent: 'queued' };
+    await bench.put(budgetObject('one-at-once', { scope, limit: { concurrent: 1 } }));
+    const second = await bench.startGateway({ PAWL_SECRET_MODEL_KEY: modelKey });
+    // The first call is under way until others have been turned away.
+    const once = Promise.withResolvers<void>();
+    let atOnce = 0;
+    let atOnceMax = 0;
+    bench.respond = async (response, request) => {
+      atOnce += 1;
+      atOnceMax = Math.max(atOnceMax, atOnce);
+      await once.promise;
+      atOnce -= 1;
+      return answerWith('In turn.', { prompt_tokens: 1, completion_tokens: 1 })(response, request);
+    };
+    const works = [0, 1, 2].map(() => thinkWork({ agent: 'queued' }));
+    const thinking = Promise.all(works.map((work) => bench.thinkAbout(work)));
+    await eventually(async () => {
+      const info = await bench.bus.jsm.consumers.list('THINK').next();
+      return info.some(({ num_redelivered }) => num_redelivered >= 2);
+    });
+    once.resolve();
+    const thoughts = await thinking;
+    await second.stop();
+    expect(thoughts.map(({ outcome, error }) => error ?? outcome)).toEqual(['reply', 'reply', 'reply']);
+    expect(atOnceMax).toBe(1);
+    const state = await callHttp(bench.gateway.url, { path: '/v1/budgets/one-at-once/state', key: bench.appKey });
+    expect(state.body).toMatchObject({ limit: { concurrent: 1 }, held: { concurrent: 0 }, spent: { concurrent: 0 } });
   });
 
   it('that could never be declared over HTTP fail the run, and no money moves', async () => {
