@@ -17,8 +17,14 @@ export type Execution = {
   now: () => number;
   /** Gets the outcome of a call that was given up because its time was over. Without it such a call is broken off at once. */
   onLate?: (outcome: Outcome) => Promise<void>;
+  /** Shared by all calls of the process. */
+  lateCalls: LateCalls;
 };
 
+/** How many calls that were given up may still tell what they did. */
+export type LateCalls = { underWay: number };
+
+const lateCallsMax = 256;
 const retryDelayMs = 100;
 /** How long a write that was given up may still tell what it did. */
 const lateWithinMs = 60_000;
@@ -43,7 +49,7 @@ const resting = refusal(
 );
 
 /** Ends as soon as the signal is aborted, also where a kind is slow to let go. */
-async function executeOnce({ kind, call, timeoutMs, onLate }: Execution): Promise<Outcome> {
+async function executeOnce({ kind, call, timeoutMs, onLate, lateCalls }: Execution): Promise<Outcome> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   let isGivenUp = false;
   const onAbort = () => {
@@ -53,8 +59,8 @@ async function executeOnce({ kind, call, timeoutMs, onLate }: Execution): Promis
   call.signal.addEventListener('abort', onAbort, { once: true });
   try {
     call.signal.throwIfAborted();
-    const signal = onLate ? signalWithDelay(call.signal) : call.signal;
-    const running = withTrace(call.trace, () => kind.execute({ ...call, signal }));
+    const { signal, done } = onLate ? signalWithDelay(call.signal, lateCalls) : { signal: call.signal, done: () => {} };
+    const running = withTrace(call.trace, () => kind.execute({ ...call, signal })).finally(done);
     running.then((outcome) => (isGivenUp ? onLate?.(outcome) : undefined)).catch(() => {});
     return await Promise.race([running, aborted]);
   } catch (error) {
@@ -65,16 +71,25 @@ async function executeOnce({ kind, call, timeoutMs, onLate }: Execution): Promis
   }
 }
 
-/** Follows a signal: at once where the run was stopped, later where only the time was over. */
-function signalWithDelay(signal: AbortSignal): AbortSignal {
+/** Follows a signal: at once where the run was stopped, later where only the time was over and there is room for it. */
+function signalWithDelay(signal: AbortSignal, lateCalls: LateCalls): { signal: AbortSignal; done: () => void } {
   const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
     const { reason } = signal;
-    if (!(reason instanceof BrokenOffError) || reason.by !== 'timeout') controller.abort(reason);
-    else setTimeout(() => controller.abort(reason), lateWithinMs).unref();
+    const isLate = reason instanceof BrokenOffError && reason.by === 'timeout' && lateCalls.underWay < lateCallsMax;
+    if (!isLate) return controller.abort(reason);
+    lateCalls.underWay += 1;
+    timer = setTimeout(() => controller.abort(reason), lateWithinMs).unref();
   };
   signal.addEventListener('abort', onAbort, { once: true });
-  return controller.signal;
+  const done = () => {
+    signal.removeEventListener('abort', onAbort);
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    lateCalls.underWay -= 1;
+  };
+  return { signal: controller.signal, done };
 }
 
 /** What a call that was broken off came to; `possible` unless it had not begun. */

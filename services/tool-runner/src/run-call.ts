@@ -68,6 +68,7 @@ const storedCharsMax = 64 * 1024 * 1024;
 const anyObject = { type: 'object' } as const;
 
 export function createCallRunner(options: CallRunnerOptions): CallRunner {
+  const lateCalls = { underWay: 0 };
   const runCall: CallRunner = async (request) => {
     const startedAtMs = options.now();
     const report = (outcome: Outcome, attempt: number) => reportOf(outcome, { request, options, startedAtMs, attempt });
@@ -89,6 +90,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       const { circuits, now } = options;
       const { outcome, attempt } = await executeCall({
         kind,
+        lateCalls,
         call,
         circuits,
         timeoutMs,
