@@ -81,6 +81,8 @@ async function startAll(options: StackOptions, keep: <P extends Part>(part: P) =
     // The line that says that a service listens is of level info.
     PAWL_LOG_LEVEL: ['debug', 'trace'].find((level) => level === config.environment.PAWL_LOG_LEVEL) ?? 'info',
     PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,localhost',
+    // On one's own machine, MCP servers may be started with any command.
+    PAWL_MCP_COMMANDS: '*',
   };
   const modelSecret = config.model ? { [MODEL_KEY_SECRET]: config.model.apiKey } : {};
   const servicesOptions = { root: folder.root, logsFolder: folder.logs, environment, say };
