@@ -6,13 +6,12 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort, startChild, type Child } from '@pawl/devstack';
-import { eventually, startTestNats, startTestPostgres } from '@pawl/testkit';
+import { eventually, installPeers, startTestNats, startTestPostgres } from '@pawl/testkit';
 import { Agent, request } from 'undici';
 import { printTable, quantile } from './report.ts';
 
@@ -163,7 +162,7 @@ async function startPawl(): Promise<Target> {
 
 async function startPortkey(): Promise<Target> {
   const port = await freePort(0);
-  const program = createRequire(import.meta.url).resolve('@portkey-ai/gateway/build/start-server.js');
+  const program = join(await installPeers(), '@portkey-ai/gateway/build/start-server.js');
   const child = start('portkey', [program, `--port=${port}`, '--headless'], { NODE_ENV: 'production' });
   const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': upstreamUrl };
   return { name: '@portkey-ai/gateway', url: `http://127.0.0.1:${port}/v1`, headers, child };

@@ -15,7 +15,10 @@ function settled(state: RunState, offsetMs: number): RunState {
 it('ends a run that was cancelled and resumed in one moment, whatever the clocks say', () => {
   const paused = settled(stateOf(started({ tokens: 100 })), 0);
   expect(paused.pauses).toHaveLength(1);
-  const both = [cancelled(0), resumed(0, {}, 10_000)].reduce<RunState>((state, fact) => evolve(state, fact) ?? state, paused);
+  const both = [cancelled(0), resumed(0, {}, 10_000)].reduce<RunState>(
+    (state, fact) => evolve(state, fact) ?? state,
+    paused,
+  );
   const abandoned = settled(both, 1_500);
   expect(settled(abandoned, 1_501).ended).toMatchObject({ stopReason: 'cancelled' });
 });

@@ -45,5 +45,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     result(id, { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) });
   } else if (method === 'tools/call') tools[params.name](id, params.arguments, line);
   else if (method === 'notifications/cancelled') counts.cancelled += 1;
-  else if (id !== undefined) send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no such method' } }));
+  else if (id !== undefined)
+    send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no such method' } }));
 });
