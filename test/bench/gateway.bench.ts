@@ -43,7 +43,7 @@ try {
   for (const target of targets) await measure(target, { concurrency: 20, requests: 400 });
   for (const concurrency of [1, 50] as const) printTable(`${concurrency} at once`, await compare(concurrency));
 } finally {
-  await Promise.all([upstream, ...targets.map(({ child }) => child)].map((child) => child?.stop()));
+  await Promise.all([upstream, ...targets.map(({ child }) => child)].map(async (child) => await child?.stop()));
   await pool.close();
   collector.close();
   await Promise.all([nats.stop(), postgres.stop()]);

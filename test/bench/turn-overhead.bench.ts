@@ -1,6 +1,6 @@
 /**
  * What a durable turn costs beside the same turn in memory: 5 turns with 3 parallel HTTP tools each, model and tools at
- * 20 ms. The bare loop makes the same HTTP calls to the same servers, in the same process, alternating with Pawl's runs.
+ * 20 ms. The bare loop makes the same HTTP calls to the same servers, streaming ones to the model, alternating with Pawl's runs.
  * Goal: at most 6 ms more per turn at the median. Reports only; asserts nothing about time.
  */
 import { startTestNats, startTestPostgres } from '@pawl/testkit';
@@ -75,6 +75,29 @@ async function modelUrlOf(api: typeof pawl.api): Promise<string> {
 type Message = { role: string; content: string | null; tool_calls?: ModelCall[]; tool_call_id?: string };
 type ModelCall = { id: string; function: { name: string; arguments: string } };
 
+type Delta = {
+  content?: string;
+  tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[];
+};
+
+/** Puts a streamed reply together, as every client of a model does. */
+async function messageOf(response: Response): Promise<Message> {
+  const message: Message = { role: 'assistant', content: '' };
+  const calls: ModelCall[] = [];
+  for (const line of (await response.text()).split('\n')) {
+    if (!line.startsWith('data: {')) continue;
+    const { choices } = JSON.parse(line.slice('data: '.length)) as { choices: { delta: Delta }[] };
+    message.content += choices[0]?.delta.content ?? '';
+    for (const piece of choices[0]?.delta.tool_calls ?? []) {
+      const call = (calls[piece.index] ??= { id: '', function: { name: '', arguments: '' } });
+      call.id ||= piece.id ?? '';
+      call.function.name += piece.function.name ?? '';
+      call.function.arguments += piece.function.arguments ?? '';
+    }
+  }
+  return calls.length > 0 ? { ...message, tool_calls: calls } : message;
+}
+
 /** The same loop without durability, budgets or a record. */
 async function bareLoop(modelUrl: string): Promise<void> {
   const messages: Message[] = [{ role: 'user', content: 'Go.' }];
@@ -82,11 +105,15 @@ async function bareLoop(modelUrl: string): Promise<void> {
     const response = await fetch(modelUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'scripted', messages, tools: [{ type: 'function', function: { name: 'quick' } }] }),
+      body: JSON.stringify({
+        model: 'scripted',
+        stream: true,
+        messages,
+        tools: [{ type: 'function', function: { name: 'quick' } }],
+      }),
     });
-    const { choices } = (await response.json()) as { choices: { message: Message }[] };
-    const message = choices[0]?.message;
-    if (!message?.tool_calls) return;
+    const message = await messageOf(response);
+    if (!message.tool_calls) return;
     messages.push(message);
     const results = message.tool_calls.map(async (call): Promise<Message> => {
       const { q } = JSON.parse(call.function.arguments) as { q: string };

@@ -186,9 +186,11 @@ describe('R10 a pause loses the results of the free calls of the same step', () 
     expect((await stack.api.getRun(run.id, 30)).body).toMatchObject({ stopReason: 'final_answer', toolCalls: 4 });
     expect(tools.calls.slice(made).map(({ body }) => body)).toEqual([refund('f').args]);
     const observed = await observationsOf(run.id);
-    expect(observed.map(({ callId, status }) => `${callId} ${status}`).toSorted()).toEqual(
-      [0, 1, 2, 3].map((i) => `call_0_${i} ok`),
-    );
+    expect(
+      observed
+        .map(({ callId, status }) => `${String(callId)} ${String(status)}`)
+        .toSorted((a, b) => a.localeCompare(b)),
+    ).toEqual([0, 1, 2, 3].map((i) => `call_0_${i} ok`));
     expect(seen).toEqual(mixed.map(({ tool, args }) => ({ tool, data: { done: args } })));
   });
 });

@@ -141,6 +141,8 @@ export const startedSchema = z.object({
   parent: z.object({ runId: runIdSchema, m: index, i: index }).optional(),
   /** Runs above this one, nearest first, each with what it may spend in all: money of this run is theirs, too. */
   ancestors: z.array(z.object({ runId: runIdSchema, spendLimitNanoUsd: nanoUsdSchema })).optional(),
+  /** Classes of data that what this run was asked belongs to. */
+  dataClasses: z.array(objectNameSchema).optional(),
   /** Whether what this run was asked comes out of untrusted data. */
   isTainted: z.boolean().optional(),
   /** The run and the step at which this run goes its own way. */

@@ -23,13 +23,15 @@ let answers: { status: number; body: object }[] = [];
 
 beforeAll(async () => {
   bench = await openBench(servers);
-  orchestrator = createServer(async (request, response) => {
+  orchestrator = createServer((request, response) => {
     const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    const { method, url, headers } = request;
-    seen.push({ method, url, authorization: headers.authorization, body: Buffer.concat(parts).toString() });
-    const { status, body } = answers.shift() ?? { status: 500, body: {} };
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const { method, url, headers } = request;
+      seen.push({ method, url, authorization: headers.authorization, body: Buffer.concat(parts).toString() });
+      const { status, body } = answers.shift() ?? { status: 500, body: {} };
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    });
   });
   await new Promise<void>((resolve) => orchestrator.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(orchestrator.address() as AddressInfo).port}`;

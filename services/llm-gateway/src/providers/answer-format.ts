@@ -15,7 +15,7 @@ export function answerFormatOf(schema: object): {
   type: 'json_schema';
   json_schema: { name: string; schema: JsonSchema; strict: boolean };
 } {
-  const strict = isStrict(schema as JsonSchema, 0) && (schema as JsonSchema)['type'] === 'object';
+  const strict = isStrict(schema, 0) && (schema as JsonSchema)['type'] === 'object';
   return { type: 'json_schema', json_schema: { name: 'answer', schema: schema as JsonSchema, strict } };
 }
 

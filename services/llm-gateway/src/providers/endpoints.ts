@@ -108,7 +108,7 @@ function createAnthropicClient(endpoint: Endpoint, agent: Agent): Anthropic {
 function sendThrough(agent: Agent): typeof fetch {
   const send = (url: string | URL | Request, init?: RequestInit) =>
     undiciFetch(url as string, { ...(init as object), dispatcher: agent, redirect: 'error' });
-  return send as unknown as typeof fetch;
+  return send;
 }
 
 function remember<K, T>(known: Map<K, T>, entry: { key: K; max: number; make(): T }): T {

@@ -61,7 +61,11 @@ describe('fallback', () => {
     const work = thinkWork({ route: 'torn' });
     expect(await bench.thinkAbout(work)).toMatchObject({ outcome: 'reply', costNanoUsd: '12000' });
     const lines = await bench.ledgerOf(work.runId);
-    expect(lines.map(({ model, is_final, basis }) => [model, is_final, basis]).toSorted()).toEqual([
+    expect(
+      lines
+        .map(({ model, is_final, basis }) => [model, is_final, basis])
+        .toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+    ).toEqual([
       ['torn-0', false, 'estimated'],
       ['torn-1', true, 'measured'],
     ]);

@@ -12,7 +12,7 @@ import {
 import { callSpanId } from '@pawl/telemetry';
 import { closingTimeMs, settleLimits, spendLimitFor, subRunDepthMax } from '../run/limits.ts';
 import { limitsOf, type RunState } from '../run/state.ts';
-import { isTainted } from '../run/taint.ts';
+import { dataClassesOf, isTainted } from '../run/taint.ts';
 import { totalsOf } from '../run/totals.ts';
 import { definitionOf } from './start-run.ts';
 
@@ -54,7 +54,8 @@ export async function childOf(
 }
 
 /** What a child has from its parent, whatever agent it runs. */
-function inheritedBy(parent: RunState, { m, call }: ChildOptions) {
+function inheritedBy(parent: RunState, { m, call, definition }: ChildOptions) {
+  const dataClasses = dataClassesOf(parent, definition);
   const { started } = parent;
   const own = { runId: started.runId, spendLimitNanoUsd: spendLimitFor(limitsOf(parent), 'loop').toString() };
   return {
@@ -69,6 +70,7 @@ function inheritedBy(parent: RunState, { m, call }: ChildOptions) {
     parent: { runId: started.runId, m, i: call.i },
     ancestors: [own, ...(started.ancestors ?? [])],
     ...(isTainted(parent, m) ? { isTainted: true } : {}),
+    ...(dataClasses.length > 0 ? { dataClasses } : {}),
     ...(started.areWritesBlocked ? { areWritesBlocked: true } : {}),
     traceId: started.traceId,
     parentSpanId: callSpanId(started.runId, m, call.i),

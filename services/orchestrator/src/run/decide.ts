@@ -23,7 +23,7 @@ export function decide(state: RunState, definition: Definition, nowMs: number): 
   if (state.ended) return [];
   if (pauseOf(state)) return state.cancel ? [stop(state, { reason: 'cancelled', nowMs })] : [];
   const turn = state.turns.at(-1);
-  if (turn && !turn.thought) return awaitThought(state, turn.m, nowMs);
+  if (turn && !turn.thought) return findThought(state, turn.m, nowMs);
   if (turn?.thought && replyOf(turn.thought, definition.agent.object.spec).calls.length > 0) {
     const open = actOn(state, turn, { thought: turn.thought, definition, nowMs });
     if (open.length > 0) return open;
@@ -138,6 +138,13 @@ function close(state: RunState, reason: StopReason, at: { definition: Definition
     { type: 'think', m: state.turns.length, purpose: 'conclude', closing: reason },
     { type: 'wake', atMs: deadlineMs(state, at.nowMs) + graceMs },
   ];
+}
+
+/** The log has lost a thought that later facts are about: the gateway still has it and gives it again when it is asked. */
+function findThought(state: RunState, m: number, nowMs: number): Action[] {
+  const waiting = awaitThought(state, m, nowMs);
+  const isOver = state.cancel !== undefined || waiting.some(({ type }) => type === 'write');
+  return isOver ? waiting : [{ type: 'think', m, purpose: 'think' }, ...waiting];
 }
 
 /** A model is at work, or should be. When it doesn't let go in time, its slot is filled here, so that the run can end. */

@@ -1,4 +1,5 @@
 /** Taint (A4): a run that has read untrusted data is tainted from then on, and so is what it starts. */
+import type { Definition } from '@pawl/contracts';
 import type { RunState } from './state.ts';
 
 /** Whether a run was tainted before its thought m. */
@@ -9,4 +10,13 @@ export function isTainted(state: RunState, m: number): boolean {
     .some((turn) =>
       Object.values(turn.observed).some(({ trust, observation }) => trust === 'untrusted' && observation.data !== null),
     );
+}
+
+/** The classes of data that a run has read (I14): models are only asked where all of them may go. */
+export function dataClassesOf(state: RunState, definition: Definition): string[] {
+  const read = new Set(state.turns.flatMap(({ observed }) => Object.values(observed).map(({ tool }) => tool)));
+  const classes = definition.tools
+    .filter(({ object }) => read.has(object.metadata.name))
+    .flatMap(({ object }) => object.spec.returns?.dataClass ?? []);
+  return [...new Set([...(state.started.dataClasses ?? []), ...classes])].toSorted((a, b) => a.localeCompare(b));
 }

@@ -4,6 +4,7 @@ import type { ModelCall } from './action.ts';
 import { closingTimeMs, deadlineMs, guardsOf, outputRoom, outputTokens, spendLimitFor } from './limits.ts';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import { limitsOf, type RunState } from './state.ts';
+import { dataClassesOf } from './taint.ts';
 import { promptTokensOf } from './tokens.ts';
 
 const observationCharsDefault = 2_000;
@@ -20,6 +21,7 @@ export function thinkWorkOf(
   const reserve = isClosing ? 'conclude' : 'loop';
   const full = outputRoom(state, reserve, promptTokensOf(state, definition));
   const isTrimmed = isClosing && full < outputTokens.min;
+  const dataClasses = dataClassesOf(state, definition);
   const room = isTrimmed ? outputRoom(state, reserve, promptTokensOf(state, definition, { isTrimmed })) : full;
   return {
     v: 1,
@@ -39,6 +41,7 @@ export function thinkWorkOf(
     maxOutputTokens: Math.max(1, Math.min(room, outputMax(call.purpose, spec))),
     runSpendLimitNanoUsd: spendLimitFor(limitsOf(state), reserve).toString(),
     ...(started.ancestors ? { ancestors: started.ancestors } : {}),
+    ...(dataClasses.length > 0 ? { dataClasses } : {}),
     ...(spec.thoughts === 'hidden' ? { areThoughtsHidden: true } : {}),
     ...(spec.answer && call.purpose === 'conclude' ? { answerSchema: spec.answer.schema } : {}),
     deadlineAt: new Date(isClosing ? deadlineMs(state, nowMs) : closingTimeMs(state, nowMs)).toISOString(),

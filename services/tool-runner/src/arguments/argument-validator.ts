@@ -88,7 +88,7 @@ function validate(
 ): Verdict {
   try {
     const isShort = compiled.isTame && charCount <= shortCharsMax;
-    const isValid = isShort ? compiled.first(value) === true : run(validateBudgetMs, () => compiled.first(value));
+    const isValid = isShort ? compiled.first(value) : run(validateBudgetMs, () => compiled.first(value));
     if (isValid) return { isValid: true };
     const errors =
       (charCount <= allErrorsCharsMax && allErrors(compiled, schema, { value, run })) || compiled.first.errors;

@@ -6,7 +6,7 @@ import { attributes as names, callSpanId, runSpanId } from '@pawl/telemetry';
 import { z } from 'zod';
 import type { TracedRun } from '../http/run-view.ts';
 import type { ArrangedRecord } from './arrange-spans.ts';
-import type { AttributeValue, Attributes } from './span.ts';
+import type { AttributeValue } from './span.ts';
 
 type JsonValue = { [key: string]: unknown };
 
@@ -180,7 +180,7 @@ function foreignSpans(records: readonly ArrangedRecord[], traceId: string): Span
         name: spanName,
         kind: isModel ? 'client' : 'internal',
         parentSpanId: record.parentSpanId ?? undefined,
-        attributes: attributes as Attributes,
+        attributes: attributes,
         error: error?.code,
       };
     });

@@ -132,7 +132,7 @@ describe('the exporters of the OpenTelemetry SDK, as they are', () => {
 
   test('with a GenAI instrumentation from npm: the model call of somebody else is a thought', async () => {
     const provider = providerWith(new ProtobufExporter(settings()));
-    const instrumentation = new OpenAIInstrumentation({ tracerProvider: provider as never });
+    const instrumentation = new OpenAIInstrumentation({ tracerProvider: provider });
     instrumentation.manuallyInstrument(openaiModule as never);
     const baseURL = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
     const client = new OpenAI({ baseURL, apiKey: 'sk-test-abcdefgh12345678' });
@@ -332,7 +332,7 @@ describe('a run goes out as spans', () => {
     const { text } = await store.ask('GET', `/v1/traces/${await runOf(traceId)}/otlp`);
     const { spans } = readJsonSpans(new TextEncoder().encode(text));
     const idsOf = (some: readonly OtlpSpan[]) =>
-      some.map(({ spanId, parentSpanId }) => [spanId, parentSpanId]).toSorted();
+      some.map(({ spanId, parentSpanId }) => `${spanId} ${parentSpanId}`).toSorted((a, b) => a.localeCompare(b));
     expect(idsOf(spans)).toEqual(idsOf(came));
     expect(spans.find(({ name }) => name.startsWith('invoke_agent'))?.attributes).toEqual(came[0]?.attributes);
   });

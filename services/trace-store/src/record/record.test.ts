@@ -204,7 +204,7 @@ describe('a record', () => {
   });
 
   test('writes times in one form, so that their order is that of their text', () => {
-    const record = recordFrom(messageOf({ ...(facts[0] as Fact), at: '2026-03-02T08:00:00Z' } as Fact));
+    const record = recordFrom(messageOf({ ...(facts[0] as Fact), at: '2026-03-02T08:00:00Z' }));
     expect(record.at).toBe('2026-03-02T08:00:00.000Z');
   });
 });

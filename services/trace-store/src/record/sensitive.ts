@@ -82,7 +82,7 @@ function passesLuhn(text: string): boolean {
 
 /** The two check digits of the Brazilian taxpayer number. */
 function isCpf(text: string): boolean {
-  const digits = [...text.replaceAll(/\D/g, '')].map(Number);
+  const digits = Array.from(text.replaceAll(/\D/g, ''), Number);
   if (digits.length !== 11 || digits.every((digit) => digit === digits[0])) return false;
   return [9, 10].every((length) => {
     const sum = digits.slice(0, length).reduce((total, digit, at) => total + digit * (length + 1 - at), 0);

@@ -4,7 +4,7 @@ import type { AttributeValue, OtlpSpan } from '../otlp/span.ts';
 /** A request as OTLP JSON. */
 export function otlpJsonOf(spans: readonly OtlpSpan[]): string {
   const value = (of: AttributeValue): object =>
-    typeof of === 'number' ? { intValue: String(of) } : { stringValue: String(of) };
+    typeof of === 'number' ? { intValue: `${of}` } : { stringValue: typeof of === 'string' ? of : JSON.stringify(of) };
   const list = (attributes: OtlpSpan['attributes']) =>
     Object.entries(attributes).map(([key, of]) => ({ key, value: value(of) }));
   return JSON.stringify({
