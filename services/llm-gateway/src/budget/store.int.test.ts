@@ -117,10 +117,11 @@ describe('what a dead process had under way', () => {
     expect(await lines(work.runId)).toEqual([]);
     await storeOf('heir').hold(work, { ...holding, line: lostLine(work) });
     await storeOf('heir').charge({ call: work, levels: [of], taken: [4n], entry: entryOf(work), thought: '{}' });
-    expect((await lines(work.runId)).map(({ stop_kind }) => stop_kind).toSorted((a, b) => a.localeCompare(b))).toEqual([
-      'complete',
-      'lost',
-    ]);
+    expect(
+      (await lines(work.runId))
+        .map(({ stop_kind }) => stop_kind)
+        .toSorted((a, b) => String(a).localeCompare(String(b))),
+    ).toEqual(['complete', 'lost']);
     expect(await storeOf('heir').stateOf(of)).toEqual({ held: 0n, spent: 4n });
   });
 
