@@ -25,6 +25,28 @@ export const limitsSchema = z.strictObject({
 });
 export type Limits = z.infer<typeof limitsSchema>;
 
+/** How the loop goes about its task; an agent's numbers may be set again by a run. */
+export const tuningShape = {
+  guards: z
+    .strictObject({
+      identicalActions: count.optional(),
+      noNewInformation: count.optional(),
+      toolFailures: count.optional(),
+      /** How often an answer that doesn't fit its schema is asked for again. Default 2. */
+      answerRepairs: z.number().int().nonnegative().max(20).optional(),
+    })
+    .optional(),
+  reflection: z.strictObject({ every: count }).optional(),
+  compression: z.strictObject({ every: count, tokens: count.optional() }).optional(),
+  observation: z
+    .strictObject({
+      /** Characters of a result that the model sees at once. Default 2,000. */
+      maxChars: z.number().int().min(200).max(200_000).optional(),
+      analysis: z.boolean().optional(),
+    })
+    .optional(),
+};
+
 /** The texts that the loop itself says to a model. */
 export const wordNames = [
   'guided',
@@ -66,23 +88,11 @@ export const agentSpecSchema = z.strictObject({
     .max(20)
     .optional(),
   limits: limitsSchema.optional(),
-  guards: z
-    .strictObject({
-      identicalActions: count.optional(),
-      noNewInformation: count.optional(),
-      toolFailures: count.optional(),
-    })
-    .optional(),
+  guards: tuningShape.guards,
   thoughts: z.enum(['guided', 'brief', 'hidden']).optional(),
-  reflection: z.strictObject({ every: count }).optional(),
-  compression: z.strictObject({ every: count, tokens: count.optional() }).optional(),
-  observation: z
-    .strictObject({
-      /** Characters of a result that the model sees at once. Default 2,000. */
-      maxChars: z.number().int().min(200).max(200_000).optional(),
-      analysis: z.boolean().optional(),
-    })
-    .optional(),
+  reflection: tuningShape.reflection,
+  compression: tuningShape.compression,
+  observation: tuningShape.observation,
   approvals: z
     .array(
       z.strictObject({

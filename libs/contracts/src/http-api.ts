@@ -1,6 +1,6 @@
 /** What clients send and get on the runs API. */
 import { z } from 'zod';
-import { agentSpecSchema, limitsSchema } from './agent.ts';
+import { agentSpecSchema, limitsSchema, tuningShape } from './agent.ts';
 import { objectNameSchema, sha256Schema } from './names.ts';
 import { moneyViewSchema } from './money.ts';
 import { runUserSchema } from './facts.ts';
@@ -12,6 +12,7 @@ export const createRunSchema = z.strictObject({
   user: runUserSchema.optional(),
   session: z.string().min(1).max(200).optional(),
   limits: limitsSchema.optional(),
+  ...tuningShape,
   environment: z.record(z.string().max(200), z.unknown()).optional(),
   metadata: z.record(z.string().max(200), z.string().max(2_000)).optional(),
   lane: z.enum(['interactive', 'batch']).optional(),

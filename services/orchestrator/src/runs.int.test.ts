@@ -66,6 +66,15 @@ describe('a run', () => {
     expect(body.detail).toBe('The limit of 2 steps was reached.');
   });
 
+  it('may set the numbers of its agent again, for itself alone', async () => {
+    const limits = { steps: 3 };
+    const asked = { agent: 'analyst', input: 'endless', limits, reflection: { every: 1 } };
+    const { body } = await request<RunView>(runs('?wait=20'), { body: asked });
+    expect(body).toMatchObject({ stopReason: 'max_steps', steps: 3 });
+    const purposes = players.thinks.filter(({ runId }) => runId === body.id).map(({ purpose }) => purpose);
+    expect(purposes).toEqual(['think', 'reflect', 'think', 'reflect', 'think', 'conclude']);
+  });
+
   it('runs on what it was started with, whatever is deployed meanwhile', async () => {
     const work = players.thinks.at(-1);
     expect(work?.messages[0]?.content).toContain('Be brief.');

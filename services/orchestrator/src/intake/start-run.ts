@@ -42,7 +42,7 @@ export function createStartRun(using: {
   return async ({ app, body, idempotencyKey, trace }) => {
     const agent = using.registry.find('Agent', app, body.agent);
     if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
-    const definition = await using.definitions.put(definitionOf(agent, using.registry));
+    const definition = await using.definitions.put(definitionOf(tuned(agent, body), using.registry));
     const history = body.session ? await historyOf(using.store, app, { ...body, session: body.session }) : [];
     const context = { trace: trace ?? newTraceContext(), isRoot: !trace, history };
     const started = startedFact({ app, body, agent, definition, ...context });
@@ -68,6 +68,15 @@ export async function publishStarted(bus: Bus, started: Started): Promise<void> 
 /** A stored run as clients see it: how it ended, or that it runs. */
 export function viewOfStored(run: StoredRun): RunView {
   return run.view ?? viewOf(startOf(run.started));
+}
+
+/** The agent with the numbers that the run sets again. */
+function tuned(agent: Revisioned<'Agent'>, body: CreateRun): Revisioned<'Agent'> {
+  const { spec } = agent.object;
+  const changes = (['guards', 'reflection', 'compression', 'observation'] as const).flatMap((name) =>
+    body[name] ? [[name, { ...spec[name], ...body[name] }] as const] : [],
+  );
+  return { ...agent, object: { ...agent.object, spec: { ...spec, ...Object.fromEntries(changes) } } };
 }
 
 /** What a run of an agent is pinned to. Throws `RejectedError` unknown_tool when the agent names a tool that isn't there. */

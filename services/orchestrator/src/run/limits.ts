@@ -32,7 +32,7 @@ export function guardsOf(spec: AgentSpec) {
     reflectionEvery: spec.reflection?.every ?? 3,
     compressionEvery: spec.compression?.every ?? 5,
     compressionTokens: spec.compression?.tokens ?? 300,
-    answerRepairs: 2,
+    answerRepairs: spec.guards?.answerRepairs ?? 2,
     emptyReplies: 2,
   };
 }
