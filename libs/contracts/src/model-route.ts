@@ -26,6 +26,7 @@ export const candidateSchema = z.strictObject({
   api: z.enum(['openai', 'anthropic']).optional(),
   region: z.string().max(100).optional(),
   /** Classes of data that may be sent there. A call whose run has touched data of another class goes elsewhere or nowhere. */
+  /** Classes of data that may go here. Once one candidate of a route names any, the others get no data of any class that they do not name. */
   dataClasses: z.array(objectNameSchema).max(50).optional(),
   /** What the model can do; what is not said here it is believed to be able to. */
   capabilities: z

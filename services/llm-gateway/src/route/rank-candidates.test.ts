@@ -112,8 +112,9 @@ describe('who is set aside', () => {
         },
       ),
     );
-    expect(rank([candidate('anywhere')], { needs: { dataClasses: ['personal'] } })).toMatchObject({
-      blocked: 'residency_blocked',
-    });
+    const needs = { dataClasses: ['personal'] };
+    const restricted = [candidate('anywhere'), candidate('clinic', { dataClasses: ['health'] })];
+    expect(rank(restricted, { needs })).toMatchObject({ blocked: 'residency_blocked' });
+    expect(order(rank([candidate('anywhere')], { needs }))).toEqual(['anywhere']);
   });
 });

@@ -52,7 +52,8 @@ export function rankCandidates(of: Ranked): Ranking {
     .filter(({ candidate }) => needs.model === undefined || candidate.model === needs.model);
   if (named.length === 0)
     return { blocked: 'unknown_route', message: `no candidate of ${routeName} is ${needs.model}` };
-  const allowed = named.filter(({ candidate }) => isAllowedFor(candidate, needs.dataClasses));
+  const isRestricted = spec.candidates.some(({ dataClasses }) => dataClasses !== undefined);
+  const allowed = named.filter(({ candidate }) => !isRestricted || isAllowedFor(candidate, needs.dataClasses));
   if (allowed.length === 0) {
     const classes = needs.dataClasses.join(', ');
     const message = `no endpoint of route ${routeName} is allowed for data of class ${classes}`;
@@ -73,6 +74,10 @@ export function rankCandidates(of: Ranked): Ranking {
   return { ranked: [first, ...others] };
 }
 
+/**
+ * Residency (I14): as soon as one candidate of a route names the classes of data that it is allowed for, the others get no
+ * data of any class unless they name it, too. A route in which no candidate names any has no such rule.
+ */
 function isAllowedFor(candidate: Candidate, dataClasses: readonly string[]): boolean {
   return dataClasses.every((dataClass) => candidate.dataClasses?.includes(dataClass) ?? false);
 }
