@@ -2,7 +2,7 @@
  * The connection to NATS. It reconnects for ever; while it is away, publishing fails with `UnavailableError` and
  * consumers wait. After each reconnection it makes sure that streams and buckets are there, then tells who wants to know.
  */
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, createInbox, type ConnectionOptions, type NatsConnection } from '@nats-io/transport-node';
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { pause, withPatience } from './failures.ts';
 import { ensureLayout, type Layout } from './layout.ts';
@@ -14,6 +14,8 @@ const closeWithinMs = 2_000;
 export type Bus = Layout & {
   connection: NatsConnection;
   js: JetStreamClient;
+  /** An address for answers that this connection may listen to. */
+  createInbox(): string;
   isConnected(): boolean;
   /** Calls back after each reconnection, when streams and buckets are there; returns how to end it. */
   onReconnect(listener: () => void): () => void;
@@ -22,8 +24,13 @@ export type Bus = Layout & {
 };
 
 export type BusOptions = {
-  /** `nats://host:port`, with user and password where the server asks for them; several by comma. */
+  /** `nats://host:port`, with user and password where the server asks for them; `tls://` asks for TLS; several by comma. */
   url: string;
+  /** Instead of those in the URL. Answers then come to `_INBOX.<user>.`, so that users can be kept from each other's. */
+  user?: string | undefined;
+  password?: string | undefined;
+  /** Whom to trust, and a certificate to show, as PEM files. Any of them asks for TLS. */
+  tls?: { caFile?: string | undefined; certFile?: string | undefined; keyFile?: string | undefined } | undefined;
   /** The connection's name, as the server shows it. */
   name: string;
   /** Partitions of the run log, used by the first process that ever connects. Default 8. */
@@ -35,7 +42,7 @@ export type BusOptions = {
 /** Connects and makes what is missing; safe to repeat and to run in several processes at once. */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const connection = await connect({
-    ...serversOf(options.url),
+    ...accessOf(options),
     name: options.name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
@@ -66,6 +73,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     ...layout,
     connection,
     js,
+    createInbox: () => createInbox(inboxPrefixOf(options)),
     isConnected: () => isConnected,
     onReconnect(listener) {
       listeners.add(listener);
@@ -78,11 +86,22 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   };
 }
 
-function serversOf(url: string): { servers: string[]; user?: string; pass?: string } {
-  const parsed = new URL(url.split(',')[0] ?? url);
-  const servers = url.split(',').map((server) => new URL(server).host);
-  if (!parsed.username) return { servers };
-  return { servers, user: decodeURIComponent(parsed.username), pass: decodeURIComponent(parsed.password) };
+function accessOf(options: BusOptions): ConnectionOptions {
+  const urls = options.url.split(',').map((server) => new URL(server));
+  const [first] = urls;
+  const user = options.user ?? decodeURIComponent(first?.username ?? '');
+  const pass = options.password ?? decodeURIComponent(first?.password ?? '');
+  const tls = Object.fromEntries(Object.entries(options.tls ?? {}).filter(([, file]) => file !== undefined));
+  return {
+    servers: urls.map(({ host }) => host),
+    inboxPrefix: inboxPrefixOf(options),
+    ...(user && { user, pass }),
+    ...((first?.protocol === 'tls:' || Object.keys(tls).length > 0) && { tls }),
+  };
+}
+
+function inboxPrefixOf({ user }: BusOptions): string {
+  return user === undefined ? '_INBOX' : `_INBOX.${user}`;
 }
 
 async function followStatus(

@@ -1,4 +1,5 @@
 /** Postgres: a pool, transactions, and failures that say who must act. */
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { UnavailableError } from '@pawl/contracts';
 
@@ -17,6 +18,8 @@ export type Database = Queryable & {
 export type DatabaseOptions = {
   /** `postgres://user:password@host:port/database`. */
   url: string;
+  /** PEM file of whom to trust: connections are then encrypted, and the server's name is checked. */
+  caFile?: string | undefined;
   /** Shown in `pg_stat_activity`. */
   applicationName: string;
   /** Connections at the most. Default 10. */
@@ -30,6 +33,7 @@ export type DatabaseOptions = {
 export function connectDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: options.url,
+    ...(options.caFile !== undefined && { ssl: { ca: readFileSync(options.caFile, 'utf8') } }),
     application_name: options.applicationName,
     max: options.poolMax ?? 10,
     connectionTimeoutMillis: 5_000,

@@ -10,6 +10,8 @@ const fileName = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 export type MigrateOptions = {
   url: string;
+  /** As in `DatabaseOptions`. */
+  caFile?: string | undefined;
   /** The schema that the files make and that keeps the list of what was applied. */
   schema: string;
   /** The folder with the files `0001_name.sql`, …. */
@@ -21,7 +23,8 @@ type Migration = { name: string; sql: string; checksum: string };
 /** Applies what is missing and gives the names of what it applied. Safe to repeat. */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const wanted = await readMigrations(options.folder);
-  const database = connectDatabase({ url: options.url, applicationName: `pawl-migrate-${options.schema}`, poolMax: 1 });
+  const { url, caFile, schema } = options;
+  const database = connectDatabase({ url, caFile, applicationName: `pawl-migrate-${schema}`, poolMax: 1 });
   const applied: string[] = [];
   try {
     await underLock(database, options.schema, (client) => prepare(client, options.schema));

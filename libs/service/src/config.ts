@@ -1,5 +1,7 @@
 /** Configuration: one zod object per service, read once from the environment, all mistakes reported together. */
 import { z } from 'zod';
+import type { BusOptions } from '@pawl/bus';
+import type { DatabaseOptions } from '@pawl/db';
 import { logLevels } from './log.ts';
 
 const optionalText = z
@@ -12,15 +14,34 @@ export function integerVariable(range: { min: number; max: number }) {
   return z.coerce.number().int().min(range.min).max(range.max);
 }
 
-/** What every service reads. Names are those of the environment. */
-export const baseConfigShape = {
+/** How NATS is reached. */
+export const natsConfigShape = {
   PAWL_NATS_URL: z.string().min(1, 'is needed, for example nats://localhost:4222'),
-  PAWL_DATABASE_URL: z.string().min(1, 'is needed, for example postgres://user:password@localhost:5432/pawl'),
-  /** Address to listen on. */
-  PAWL_HOST: z.string().default('0.0.0.0'),
+  /** Instead of user and password in the URL. */
+  PAWL_NATS_USER: optionalText,
+  PAWL_NATS_PASSWORD: optionalText,
+  /** PEM files: whom to trust, and a certificate to show. Any of them asks for TLS, as `tls://` does. */
+  PAWL_NATS_CA_FILE: optionalText,
+  PAWL_NATS_CERT_FILE: optionalText,
+  PAWL_NATS_KEY_FILE: optionalText,
   PAWL_PARTITIONS: integerVariable({ min: 1, max: 1_024 }).optional(),
   /** Copies of each stream on a NATS cluster. */
   PAWL_REPLICAS: integerVariable({ min: 1, max: 5 }).default(1),
+};
+
+/** How Postgres is reached. */
+const databaseConfigShape = {
+  PAWL_DATABASE_URL: z.string().min(1, 'is needed, for example postgres://user:password@localhost:5432/pawl'),
+  /** PEM file of whom to trust: connections are then encrypted and the server's name is checked. */
+  PAWL_DATABASE_CA_FILE: optionalText,
+};
+
+/** What every service reads. Names are those of the environment. */
+export const baseConfigShape = {
+  ...natsConfigShape,
+  ...databaseConfigShape,
+  /** Address to listen on. */
+  PAWL_HOST: z.string().default('0.0.0.0'),
   PAWL_LOG_LEVEL: z.enum(logLevels).default('info'),
   /** The key that may create keys and write objects of every app. */
   PAWL_ADMIN_KEY: optionalText,
@@ -55,9 +76,32 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+type Parsed<Shape extends z.ZodRawShape> = z.infer<z.ZodObject<Shape>>;
+
+/** The connection to NATS that a configuration describes; only its name is missing. */
+export function busOptionsOf(config: Parsed<typeof natsConfigShape>): Omit<BusOptions, 'name'> {
+  return {
+    url: config.PAWL_NATS_URL,
+    user: config.PAWL_NATS_USER,
+    password: config.PAWL_NATS_PASSWORD,
+    tls: {
+      caFile: config.PAWL_NATS_CA_FILE,
+      certFile: config.PAWL_NATS_CERT_FILE,
+      keyFile: config.PAWL_NATS_KEY_FILE,
+    },
+    partitions: config.PAWL_PARTITIONS,
+    replicas: config.PAWL_REPLICAS,
+  };
+}
+
+/** The database that a configuration describes. */
+export function databaseOptionsOf(config: Parsed<typeof databaseConfigShape>): Pick<DatabaseOptions, 'url' | 'caFile'> {
+  return { url: config.PAWL_DATABASE_URL, caFile: config.PAWL_DATABASE_CA_FILE };
+}
+
 /** What migrations read: the database and no more. */
-export function migrationConfig(environment: Record<string, string | undefined> = process.env): {
-  PAWL_DATABASE_URL: string;
-} {
-  return readConfig(z.object({ PAWL_DATABASE_URL: baseConfigShape.PAWL_DATABASE_URL }), environment);
+export function migrationConfig(
+  environment: Record<string, string | undefined> = process.env,
+): Parsed<typeof databaseConfigShape> {
+  return readConfig(z.object(databaseConfigShape), environment);
 }

@@ -1,6 +1,14 @@
 /** What every service is made of: configuration, log, HTTP, health, keys, life cycle. */
 export { createAuthorizer, hasScope, type Authorizer, type Caller } from './authorize.ts';
-export { baseConfigShape, ConfigError, integerVariable, readConfig } from './config.ts';
+export {
+  baseConfigShape,
+  busOptionsOf,
+  ConfigError,
+  databaseOptionsOf,
+  integerVariable,
+  natsConfigShape,
+  readConfig,
+} from './config.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { sendProblem } from './problems.ts';

@@ -1,35 +1,52 @@
 /** The two programs that every service has: the service itself, and its migrations. Mistakes in the configuration are told in sentences. */
 import { migrate } from '@pawl/db';
 import type { Telemetry } from '@pawl/telemetry';
-import { ConfigError, migrationConfig } from './config.ts';
+import { ConfigError, databaseOptionsOf, migrationConfig } from './config.ts';
 import { createLog, type Log } from './log.ts';
 import { runService, type Part } from './run-service.ts';
+import { serveStarting } from './serve-starting.ts';
 
 export type Main<C> = {
   /** The service's name, as its log shows it. */
   name: string;
   telemetry: Telemetry;
   loadConfig(): C;
-  create(config: C, log: Log): Promise<{ parts: Part[] }>;
+  /** Makes the parts, the listening last. `onWait` is told in a sentence what it waits for. */
+  create(config: C, log: Log, onWait: (line: string) => void): Promise<{ parts: Part[] }>;
 };
 
-type MainConfig = { PAWL_LOG_LEVEL: Parameters<typeof createLog>[1]; PAWL_DRAIN_MS: number };
+type MainConfig = {
+  PAWL_LOG_LEVEL: Parameters<typeof createLog>[1];
+  PAWL_HOST: string;
+  PAWL_PORT: number;
+  PAWL_DRAIN_MS: number;
+};
 
 /** Runs a service until it is told to stop; telemetry is flushed last. Ends the process. */
 export async function runMain<C extends MainConfig>(main: Main<C>): Promise<void> {
   await orExplain(async () => {
     const config = main.loadConfig();
     const log = createLog(main.name, config.PAWL_LOG_LEVEL);
-    const { parts } = await main.create(config, log);
+    // Without a listener, the first process of a container is not ended by a signal.
+    const quit = () => process.exit(0);
+    process.on('SIGTERM', quit).on('SIGINT', quit);
+    const starting = await serveStarting({ host: config.PAWL_HOST, port: config.PAWL_PORT });
+    const { parts } = await main.create(config, log, (line) => {
+      log.info(line);
+      starting.waitFor(line);
+    });
+    process.off('SIGTERM', quit).off('SIGINT', quit);
     const telemetry: Part = { name: 'telemetry', start: async () => {}, stop: () => main.telemetry.shutdown() };
-    await runService({ log, parts: [telemetry, ...parts], drainMs: config.PAWL_DRAIN_MS });
+    const handover: Part = { name: 'starting', start: starting.close, stop: async () => {} };
+    const inOrder = [telemetry, ...parts.slice(0, -1), handover, ...parts.slice(-1)];
+    await runService({ log, parts: inOrder, drainMs: config.PAWL_DRAIN_MS });
   });
 }
 
 /** Applies the migrations of a schema and tells which. Needs `PAWL_DATABASE_URL` only; safe to repeat. */
 export async function runMigrations(schema: { schema: string; folder: URL }): Promise<void> {
   await orExplain(async () => {
-    const applied = await migrate({ url: migrationConfig().PAWL_DATABASE_URL, ...schema });
+    const applied = await migrate({ ...databaseOptionsOf(migrationConfig()), ...schema });
     process.stdout.write(`schema ${schema.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
   });
 }

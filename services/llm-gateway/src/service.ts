@@ -5,7 +5,15 @@
 import { randomUUID } from 'node:crypto';
 import { connectBus, connectKeys, connectRegistry, type Bus, type Keys } from '@pawl/bus';
 import { connectDatabase, waitForMigrations, type Database } from '@pawl/db';
-import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
+import {
+  busOptionsOf,
+  createAuthorizer,
+  createHttp,
+  databaseOptionsOf,
+  serveRegistry,
+  type Log,
+  type Part,
+} from '@pawl/service';
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
@@ -30,19 +38,18 @@ import { createSecretSource } from './providers/secrets.ts';
 import { schema } from './schema.ts';
 import { createThinkWork } from './think-work.ts';
 
-export async function createGateway(config: Config, log: Log): Promise<{ parts: Part[]; url(): string }> {
+export async function createGateway(
+  config: Config,
+  log: Log,
+  onWait: (line: string) => void = (line) => log.info(line),
+): Promise<{ parts: Part[]; url(): string }> {
   const database = connectDatabase({
-    url: config.PAWL_DATABASE_URL,
+    ...databaseOptionsOf(config),
     applicationName: 'pawl-llm-gateway',
     poolMax: config.PAWL_DATABASE_POOL,
   });
-  await waitForMigrations(database, { ...schema, log: (line) => log.info(line) });
-  const bus = await connectBus({
-    url: config.PAWL_NATS_URL,
-    name: 'pawl-llm-gateway',
-    partitions: config.PAWL_PARTITIONS,
-    replicas: config.PAWL_REPLICAS,
-  });
+  await waitForMigrations(database, { ...schema, log: onWait });
+  const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-llm-gateway' });
   const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
   const keyStore = createKeyStore(database, keys);
 

@@ -4,7 +4,15 @@
  */
 import { connectBus, connectKeys, connectRegistry, createDefinitions } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { createAuthorizer, createHttp, serveRegistry, type Log, type Part } from '@pawl/service';
+import {
+  busOptionsOf,
+  createAuthorizer,
+  createHttp,
+  databaseOptionsOf,
+  serveRegistry,
+  type Log,
+  type Part,
+} from '@pawl/service';
 import type { Config } from './config.ts';
 import { createAgentCheck } from './http/check-agent.ts';
 import { createRunRoute } from './http/create-run.ts';
@@ -28,15 +36,14 @@ import { createSettleRun } from './partitions/settle-run.ts';
 import { createTellWaiting } from './partitions/tell-waiting.ts';
 import { schema } from './schema.ts';
 
-export async function createOrchestrator(config: Config, log: Log): Promise<{ parts: Part[]; url(): string }> {
-  const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-orchestrator' });
-  await waitForMigrations(database, { ...schema, log: (line) => log.info(line) });
-  const bus = await connectBus({
-    url: config.PAWL_NATS_URL,
-    name: 'pawl-orchestrator',
-    partitions: config.PAWL_PARTITIONS,
-    replicas: config.PAWL_REPLICAS,
-  });
+export async function createOrchestrator(
+  config: Config,
+  log: Log,
+  onWait: (line: string) => void = (line) => log.info(line),
+): Promise<{ parts: Part[]; url(): string }> {
+  const database = connectDatabase({ ...databaseOptionsOf(config), applicationName: 'pawl-orchestrator' });
+  await waitForMigrations(database, { ...schema, log: onWait });
+  const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-orchestrator' });
   const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
   const definitions = createDefinitions(bus);
   const store = createRunStore(database);

@@ -5,14 +5,24 @@ import {
   connectKeys,
   connectRegistry,
   createDefinitions,
-  getResult,
+  moveResult,
+  openResult,
   putResult,
   type Bus,
   type Keys,
   type Registry,
 } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { createAuthorizer, createHttp, serveRegistry, type Http, type Log, type Part } from '@pawl/service';
+import {
+  busOptionsOf,
+  createAuthorizer,
+  createHttp,
+  databaseOptionsOf,
+  serveRegistry,
+  type Http,
+  type Log,
+  type Part,
+} from '@pawl/service';
 import { createActWorkPart } from './act-work.ts';
 import { createArgumentValidator } from './arguments/argument-validator.ts';
 import { createCallLimits, type CallLimits } from './call-limits.ts';
@@ -26,7 +36,6 @@ import { serveImport } from './http/import-openapi.ts';
 import { serveMcpTools, type McpToolsOptions } from './http/mcp-tools.ts';
 import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
-import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createHttpKind } from './kinds/http.ts';
 import { createTargets, type Targets } from './kinds/http/targets.ts';
 import type { Kind } from './kinds/kind.ts';
@@ -39,6 +48,7 @@ import { createSkillKind } from './kinds/skill.ts';
 import { createSqlKind } from './kinds/sql.ts';
 import { loadSqlParser } from './kinds/sql/select-statement.ts';
 import { createSqlSources } from './kinds/sql/sql-sources.ts';
+import type { ResultStore } from './results/result-store.ts';
 import { createCallRunner } from './run-call.ts';
 import { schema } from './schema.ts';
 import { createRunStops, createStopsPart } from './run-stops.ts';
@@ -47,15 +57,23 @@ const bodyLimitBytes = 2 * 1024 * 1024;
 
 export type ToolRunner = { parts: Part[]; url(): string };
 
-export async function createToolRunner(config: Config, log: Log): Promise<ToolRunner> {
+export async function createToolRunner(
+  config: Config,
+  log: Log,
+  onWait: (line: string) => void = (line) => log.info(line),
+): Promise<ToolRunner> {
   const now = () => Date.now();
 
   const bus = await connectBusOf(config);
   const keys = await connectKeys(bus);
   const registry = await connectRegistry(bus);
   const definitions = createDefinitions(bus);
-  const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-tool-runner' });
-  const results: ResultStore = { put: (of, text) => putResult(bus, of, text), get: (ref) => getResult(bus, ref) };
+  const database = connectDatabase({ ...databaseOptionsOf(config), applicationName: 'pawl-tool-runner' });
+  const results: ResultStore = {
+    put: (of, chunks) => putResult(bus, of, chunks),
+    open: (ref) => openResult(bus, ref),
+    move: (from, to) => moveResult(bus, from, to),
+  };
 
   const { secrets, values: secretValues } = rememberSecrets(secretsOf(config, keys));
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
@@ -87,7 +105,7 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
   const connections = createConnectionsPart({
     start: async () => {
       validator.warmUp();
-      await Promise.all([loadSqlParser(), waitForMigrations(database, { ...schema, log: (line) => log.warn(line) })]);
+      await Promise.all([loadSqlParser(), waitForMigrations(database, { ...schema, log: onWait })]);
     },
     kinds: Object.values(kinds),
     close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
@@ -107,12 +125,7 @@ export async function createToolRunner(config: Config, log: Log): Promise<ToolRu
 }
 
 async function connectBusOf(config: Config): Promise<Bus> {
-  return await connectBus({
-    url: config.PAWL_NATS_URL,
-    name: 'tool-runner',
-    partitions: config.PAWL_PARTITIONS,
-    replicas: config.PAWL_REPLICAS,
-  });
+  return await connectBus({ ...busOptionsOf(config), name: 'pawl-tool-runner' });
 }
 
 function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions): void {
@@ -188,7 +201,7 @@ function createKinds({ config, bus, registry, results, secrets, targets, now }: 
   return {
     http: createHttpKind({ targets, secrets, resultBytesMax }),
     sql: createSqlKind({ sources, resultBytesMax }),
-    nats: createNatsKind({ connection: bus.connection, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax }),
+    nats: createNatsKind({ bus, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax }),
     builtin: createBuiltinKind({ results, now }),
     skill: createSkillKind({ resultBytesMax }),
   };

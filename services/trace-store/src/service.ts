@@ -4,7 +4,7 @@
  */
 import { connectBus, connectKeys, type Bus } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { createAuthorizer, createHttp, type Log, type Part } from '@pawl/service';
+import { busOptionsOf, createAuthorizer, createHttp, databaseOptionsOf, type Log, type Part } from '@pawl/service';
 import type { Config } from './config.ts';
 import { createFactSubscription } from './facts.ts';
 import { createAccess } from './http/access.ts';
@@ -42,15 +42,14 @@ export type TraceStore = {
 };
 
 /** Connects and constructs; nothing listens or is consumed before the parts are started. */
-export async function createTraceStore(config: Config, log: Log): Promise<TraceStore> {
-  const database = connectDatabase({ url: config.PAWL_DATABASE_URL, applicationName: 'pawl-trace-store' });
-  await waitForMigrations(database, { ...schema, log: (line) => log.info(line) });
-  const bus = await connectBus({
-    url: config.PAWL_NATS_URL,
-    name: 'pawl-trace-store',
-    partitions: config.PAWL_PARTITIONS,
-    replicas: config.PAWL_REPLICAS,
-  });
+export async function createTraceStore(
+  config: Config,
+  log: Log,
+  onWait: (line: string) => void = (line) => log.info(line),
+): Promise<TraceStore> {
+  const database = connectDatabase({ ...databaseOptionsOf(config), applicationName: 'pawl-trace-store' });
+  await waitForMigrations(database, { ...schema, log: onWait });
+  const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-trace-store' });
   const keys = await connectKeys(bus);
   const reads = createReads(database);
   const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });

@@ -1,5 +1,5 @@
 import { connect } from '@nats-io/transport-node';
-import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, ToolRefusal, type ToolCallContext } from '@pawl/client';
@@ -25,7 +25,7 @@ const worker = (subject: string, run: (args: Record<string, unknown>, call: Tool
 beforeAll(async () => {
   ours = await connect({ servers: servers.natsUrl });
   theirs = await connect({ servers: servers.natsUrl });
-  kind = createNatsKind({ connection: ours, subjects: ['>'], resultBytesMax });
+  kind = createNatsKind({ bus: { connection: ours, createInbox }, subjects: ['>'], resultBytesMax });
   const workers = [
     worker('tools.echo', (args, call) => {
       seen.push({ args, call });
@@ -177,7 +177,11 @@ describe('workers on NATS', () => {
   });
 
   test('apps are kept apart by a pattern of the operator', async () => {
-    const apart = createNatsKind({ connection: ours, subjects: ['tools.{app}.>'], resultBytesMax });
+    const apart = createNatsKind({
+      bus: { connection: ours, createInbox },
+      subjects: ['tools.{app}.>'],
+      resultBytesMax,
+    });
     expect(await callKind(apart, { tool: on('tools.other.x'), args: '{}' })).toMatchObject({
       code: 'target_not_allowed',
     });

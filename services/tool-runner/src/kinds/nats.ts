@@ -3,7 +3,7 @@
  * `docs/nats-workers.md`. Must not reach subjects of Pawl or of the server, and must not read more than its cap.
  */
 import { randomUUID } from 'node:crypto';
-import type { NatsConnection } from '@nats-io/nats-core';
+import type { Bus } from '@pawl/bus';
 import { RejectedError, type Tool } from '@pawl/contracts';
 import { traceHeaders } from '@pawl/telemetry';
 import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/outcome.ts';
@@ -13,7 +13,7 @@ import { outcomeOfReply } from './nats/worker-reply.ts';
 import { subjectProblem } from './nats/worker-subjects.ts';
 
 export type NatsKindOptions = {
-  connection: NatsConnection;
+  bus: Pick<Bus, 'connection' | 'createInbox'>;
   /** Patterns of subjects that tools may use; `{app}` stands for the tool's app. */
   subjects: readonly string[];
   resultBytesMax: number;
@@ -22,7 +22,7 @@ export type NatsKindOptions = {
 /** Room for headers in a message of the server's largest size. */
 const headerBytes = 4_096;
 
-export function createNatsKind({ connection, subjects, resultBytesMax }: NatsKindOptions): Kind {
+export function createNatsKind({ bus, subjects, resultBytesMax }: NatsKindOptions): Kind {
   return {
     check(tool) {
       const problem = subjectProblem(tool.metadata.app, subjectOf(tool), subjects);
@@ -34,13 +34,13 @@ export function createNatsKind({ connection, subjects, resultBytesMax }: NatsKin
       const subject = subjectOf(call.tool);
       const problem = subjectProblem(call.app, subject, subjects);
       if (problem !== undefined) return refusal('target_not_allowed', `The tool's subject is not allowed: ${problem}.`);
-      const payloadMax = (connection.info?.max_payload ?? 1_048_576) - headerBytes;
+      const payloadMax = (bus.connection.info?.max_payload ?? 1_048_576) - headerBytes;
       if (Buffer.byteLength(call.args.text) > payloadMax) {
         return refusal('invalid_arguments', `The arguments are larger than ${payloadMax} bytes.`, 'Send less at once.');
       }
       const request = { subject, callId: randomUUID(), headers: headersOf(call), body: call.args.text };
       try {
-        return outcomeOfReply(await askWorker(request, { connection, bytesMax: resultBytesMax, signal: call.signal }));
+        return outcomeOfReply(await askWorker(request, { bus, bytesMax: resultBytesMax, signal: call.signal }));
       } catch (error) {
         return failureOf(error, subject);
       }

@@ -3,7 +3,8 @@
  * Each request has an inbox of its own, so that no reply can be taken for another call's (C17).
  * A call that is broken off is told to the workers of its subject, whoever has it.
  */
-import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
+import { headers, type Msg, type MsgHdrs } from '@nats-io/nats-core';
+import type { Bus } from '@pawl/bus';
 import type { WorkerReply } from './worker-reply.ts';
 
 export type WorkerRequest = {
@@ -14,7 +15,7 @@ export type WorkerRequest = {
   body: string;
 };
 
-export type AskOptions = { connection: NatsConnection; bytesMax: number; signal: AbortSignal };
+export type AskOptions = { bus: Pick<Bus, 'connection' | 'createInbox'>; bytesMax: number; signal: AbortSignal };
 
 export class NobodyListensError extends Error {
   override readonly name = 'NobodyListensError';
@@ -27,12 +28,10 @@ export class BrokenReplyError extends Error {
 }
 
 /** Throws the signal's reason, or one of the errors above. */
-export async function askWorker(
-  request: WorkerRequest,
-  { connection, bytesMax, signal }: AskOptions,
-): Promise<WorkerReply> {
+export async function askWorker(request: WorkerRequest, { bus, bytesMax, signal }: AskOptions): Promise<WorkerReply> {
   signal.throwIfAborted();
-  const inbox = createInbox();
+  const { connection } = bus;
+  const inbox = bus.createInbox();
   const { promise, resolve, reject } = Promise.withResolvers<WorkerReply>();
   const parts = createPartReader(bytesMax);
   const subscription = connection.subscribe(inbox, {
