@@ -110,12 +110,9 @@ export async function createToolRunner(
     kinds: Object.values(kinds),
     close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
   });
+  const metrics = createCallMetrics(server.metrics);
   const actWork = createActWorkPart({
-    bus,
-    apps: keys,
-    definitions,
-    runCall,
-    metrics: createCallMetrics(server.metrics),
+    ...{ bus, apps: keys, definitions, runCall, metrics },
     log,
     pools: config.PAWL_POOLS,
     concurrency: config.PAWL_CALLS_MAX,
