@@ -103,16 +103,17 @@ export async function createToolRunner(
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
   const connections = createConnectionsPart({
-    start: async () => {
-      validator.warmUp();
-      await Promise.all([loadSqlParser(), waitForMigrations(database, { ...schema, log: onWait })]);
-    },
+    start: () =>
+      startUp([validator.warmUp, loadSqlParser, () => waitForMigrations(database, { ...schema, log: onWait })]),
     kinds: Object.values(kinds),
     close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
   });
-  const metrics = createCallMetrics(server.metrics);
   const actWork = createActWorkPart({
-    ...{ bus, apps: keys, definitions, runCall, metrics },
+    bus,
+    apps: keys,
+    definitions,
+    runCall,
+    metrics: createCallMetrics(server.metrics),
     log,
     pools: config.PAWL_POOLS,
     concurrency: config.PAWL_CALLS_MAX,
@@ -140,6 +141,11 @@ function secretsOf({ secretVariables, PAWL_SECRETS_DIR: folder }: Config, keys: 
 function limitsOf(config: Config): CallLimits {
   const { PAWL_CALLS_PER_APP_MAX: perApp, PAWL_CALLS_PER_TOOL_MAX: perTool } = config;
   return createCallLimits((key) => (key.startsWith('app ') ? perApp : perTool));
+}
+
+/** All at once: what the first calls need. */
+async function startUp(tasks: (() => unknown)[]): Promise<void> {
+  await Promise.all(tasks.map(async (task) => await task()));
 }
 
 type Connections = { start(): Promise<void>; kinds: Kind[]; close: (() => void | Promise<void>)[] };
