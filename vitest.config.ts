@@ -1,5 +1,6 @@
 /**
- * One vitest run over all workspaces. Integration tests start real servers, hence the long limits for hooks.
+ * One vitest run over all workspaces. Integration tests start real servers, hence the long limits for hooks, and no
+ * machine is too slow for `expect.poll`.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -11,6 +12,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
   },

@@ -9,6 +9,7 @@ import { markdownLinks } from './rules/markdown-links.ts';
 import { migrationNumbers } from './rules/migrations.ts';
 import { ownMachine } from './rules/own-machine.ts';
 import { declaredDependencies, exactVersions } from './rules/package-manifests.ts';
+import { polledReads } from './rules/polled-reads.ts';
 import { publicDocs } from './rules/public-docs.ts';
 import { noSleeps, reasonedSkips, testsAreRun } from './rules/tests.ts';
 import type { Rule } from './rule.ts';
@@ -30,6 +31,7 @@ export const rules: readonly Rule[] = [
   testsAreRun,
   reasonedSkips,
   noSleeps,
+  polledReads,
   generatedParts,
   migrationNumbers,
 ];

@@ -1,5 +1,5 @@
 /** The syntax of a source file: its imports, its tree, its comments. Parsed once per file. */
-import { parseSync, type Comment, type Program } from 'oxc-parser';
+import { parseSync, type Comment, type Expression, type Program } from 'oxc-parser';
 import type { SourceFile } from './repository.ts';
 import { lineAt } from './rule.ts';
 
@@ -37,4 +37,20 @@ function parse(file: SourceFile): Source {
     return literal?.[2] ? [{ specifier: literal[2], names: ['*'], isType: false, line: lineAt(file.text, start) }] : [];
   });
   return { program, comments, imports: [...statics, ...reexports, ...dynamics] };
+}
+
+/** `test.skip.each` → `['test', 'skip', 'each']`; calls and templates in between are passed over. */
+export function nameOf(node: Expression): string[] {
+  switch (node.type) {
+    case 'Identifier':
+      return [node.name];
+    case 'MemberExpression':
+      return [...nameOf(node.object), node.property.type === 'Identifier' ? node.property.name : ''];
+    case 'CallExpression':
+      return nameOf(node.callee);
+    case 'TaggedTemplateExpression':
+      return nameOf(node.tag);
+    default:
+      return [];
+  }
 }

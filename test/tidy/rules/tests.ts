@@ -1,9 +1,9 @@
 /** Tests that run, all of them, and that wait for what they wait for. */
 import { matchesGlob } from 'node:path';
-import { Visitor, type CallExpression, type Expression } from 'oxc-parser';
+import { Visitor, type CallExpression } from 'oxc-parser';
 import type { SourceFile } from '../repository.ts';
 import { describeViolation, lineAt, type Rule, type Violation } from '../rule.ts';
-import { sourceOf } from '../source.ts';
+import { nameOf, sourceOf } from '../source.ts';
 
 export const testsAreRun: Rule = {
   name: 'tests-are-run',
@@ -125,20 +125,4 @@ function findCalls(file: SourceFile, mistakeOf: (call: CallExpression) => string
   }).visit(sourceOf(file).program);
   // `test.skip.each(…)(…)` is two calls, one around the other.
   return [...new Map(found.map((violation) => [describeViolation(violation), violation])).values()];
-}
-
-/** `test.skip.each` → `['test', 'skip', 'each']`; calls and templates in between are passed over. */
-function nameOf(node: Expression): string[] {
-  switch (node.type) {
-    case 'Identifier':
-      return [node.name];
-    case 'MemberExpression':
-      return [...nameOf(node.object), node.property.type === 'Identifier' ? node.property.name : ''];
-    case 'CallExpression':
-      return nameOf(node.callee);
-    case 'TaggedTemplateExpression':
-      return nameOf(node.tag);
-    default:
-      return [];
-  }
 }

@@ -46,25 +46,22 @@ test('a run is followed live, word by word, over a broken connection, to its end
   const tab = await page.open(`/runs/${run.id}`);
   await tab.getByText('Going on…').waitFor();
   await expect
-    .poll(async () => {
+    .poll(() => {
       page.api.delta(run.id, 'Where does the drop come from? ');
-      return tab
-        .locator('.speaking')
-        .innerText({ timeout: 200 })
-        .catch(() => '');
+      return tab.locator('.speaking').innerText({ timeout: 200 });
     })
     .toContain('Where does the drop come from?');
   for (const fact of rest.slice(0, 3)) page.api.say(run.id, fact);
   await tab.getByRole('heading', { name: 'Step 2' }).waitFor();
-  expect(await tab.locator('.speaking').count()).toBe(0);
-  expect(await tab.getByText('Waiting for the result…').count()).toBe(2);
+  await expect.poll(() => tab.locator('.speaking').count()).toBe(0);
+  await expect.poll(() => tab.getByText('Waiting for the result…').count()).toBe(2);
   page.api.cutStreams();
   for (const fact of rest.slice(3)) page.api.say(run.id, fact);
   await tab.getByRole('heading', { name: 'Analysis Conclusion' }).waitFor();
-  expect(await tab.getByRole('heading', { name: /^Step \d/ }).allInnerTexts()).toHaveLength(4);
-  expect(await tab.locator('.card.operation').count()).toBe(6);
-  expect(await tab.getByText('Going on…').count()).toBe(0);
-  expect(await tab.locator('.meta .chip').innerText()).toBe('Answered');
+  await expect.poll(() => tab.getByRole('heading', { name: /^Step \d/ }).count()).toBe(4);
+  await expect.poll(() => tab.locator('.card.operation').count()).toBe(6);
+  await expect.poll(() => tab.getByText('Going on…').count()).toBe(0);
+  await expect.poll(() => tab.locator('.meta .chip').innerText()).toBe('Answered');
 });
 
 test('an approval carries the hash of what was shown', async () => {
@@ -72,8 +69,8 @@ test('an approval carries the hash of what was shown', async () => {
   page.api.put(run);
   const tab = await page.open(`/runs/${run.id}`);
   await tab.getByRole('heading', { name: 'Waiting for your decision' }).waitFor();
-  expect(await tab.locator('.pending').innerText()).toMatch(/Above 100 BRL\.[\s\S]*refund[\s\S]*BR-77/);
-  expect(await tab.locator('.meta .chip').innerText()).toBe('Needs approval');
+  await expect.poll(() => tab.locator('.pending').innerText()).toMatch(/Above 100 BRL\.[\s\S]*refund[\s\S]*BR-77/);
+  await expect.poll(() => tab.locator('.meta .chip').innerText()).toBe('Needs approval');
   await tab.getByRole('button', { name: 'Approve', exact: true }).click();
   await expect.poll(() => askedOf(run)).toMatchObject([{ path: `/v1/runs/${run.id}/approvals/call_0_0` }]);
   expect(askedOf(run)[0]?.body).toEqual({ decision: 'approve', argsHash });
@@ -104,10 +101,12 @@ test('arguments are edited digit for digit, and only into a JSON object', async 
   const tab = await page.open(`/runs/${run.id}`);
   await tab.getByRole('button', { name: 'Change the arguments' }).click();
   const field = tab.getByLabel('Arguments (JSON)');
-  expect(JSON.parse(await field.inputValue())).toEqual({ order_id: 'BR-77', amount: 248.5 });
+  await expect
+    .poll(async () => JSON.parse(await field.inputValue()) as unknown)
+    .toEqual({ order_id: 'BR-77', amount: 248.5 });
   await field.fill('{"amount": ');
   await tab.getByText('This is not a JSON object.').waitFor();
-  expect(await tab.getByRole('button', { name: 'Approve with these arguments' }).isDisabled()).toBe(true);
+  await expect.poll(() => tab.getByRole('button', { name: 'Approve with these arguments' }).isDisabled()).toBe(true);
   const sent = tab.waitForRequest((request) => request.method() === 'POST');
   await field.fill('{"order_id": 9007199254740993, "amount": 100.00}');
   await tab.getByRole('button', { name: 'Approve with these arguments' }).click();

@@ -23,7 +23,7 @@ test('the list is filtered by its address, and says so when nothing fits', async
   await expect.poll(() => tab.locator('tbody tr').count()).toBe(2);
   await tab.getByLabel('Status').selectOption('running');
   await expect.poll(() => tab.locator('tbody tr').count()).toBe(1);
-  expect(tab.url()).toMatch(/\/runs\?status=running$/);
+  await expect.poll(() => tab.url()).toMatch(/\/runs\?status=running$/);
   await tab.goto(`${page.api.url}/runs?stopReason=max_steps`);
   await tab.getByRole('heading', { name: 'No run fits' }).waitFor();
   await tab.getByRole('link', { name: 'Show all runs' }).click();
@@ -33,7 +33,7 @@ test('the list is filtered by its address, and says so when nothing fits', async
   await tab.getByRole('link', { name: 'Still going?' }).click();
   await tab.getByRole('heading', { level: 1, name: 'Still going?' }).waitFor();
   await tab.goBack();
-  expect(await tab.getByLabel('Group by session').isChecked()).toBe(true);
+  await expect.poll(() => tab.getByLabel('Group by session').isChecked()).toBe(true);
 });
 
 test('a run is shown as cards, with its tables, a chart, and every detail on demand', async () => {
@@ -42,15 +42,14 @@ test('a run is shown as cards, with its tables, a chart, and every detail on dem
   for (const title of ['Agent Thinking', 'Operation Executed', 'Result Obtained', 'Analysis Conclusion']) {
     await tab.getByRole('heading', { name: title }).first().waitFor();
   }
-  expect(
-    await tab.getByRole('img', { name: /^value by month: 18,636,000 in 2025-02, 16,400,000 in 2026-02/ }).count(),
-  ).toBe(1);
-  expect(await tab.locator('td.negative', { hasText: '−3,570,000' }).count()).toBe(1);
-  expect(await tab.getByText('The query names a column that does not exist: "reson".').count()).toBe(1);
-  expect(await tab.getByText('$0.0111').count()).toBe(1);
+  const chart = tab.getByRole('img', { name: /^value by month: 18,636,000 in 2025-02, 16,400,000 in 2026-02/ });
+  await expect.poll(() => chart.count()).toBe(1);
+  await expect.poll(() => tab.locator('td.negative', { hasText: '−3,570,000' }).count()).toBe(1);
+  await expect.poll(() => tab.getByText('The query names a column that does not exist: "reson".').count()).toBe(1);
+  await expect.poll(() => tab.getByText('$0.0111').count()).toBe(1);
   await tab.getByRole('button', { name: 'Expand everything' }).click();
   await tab.getByText('column "reson" does not exist (42703)').waitFor();
-  expect(await tab.getByText('sim-smart (sim, local)').count()).toBe(5);
+  await expect.poll(() => tab.getByText('sim-smart (sim, local)').count()).toBe(5);
   await tab.getByRole('button', { name: 'Show the whole record' }).first().click();
   await tab.getByText('"inputTokens": 912').waitFor();
 });
@@ -58,12 +57,12 @@ test('a run is shown as cards, with its tables, a chart, and every detail on dem
 test('the waterfall shows queue, model and tool of each span with its cost, and leads to the card', async () => {
   page.api.put(whole);
   const tab = await page.open(`/runs/${whole.id}?lens=waterfall`);
-  expect(await tab.locator('.span-row').count()).toBe(11);
-  expect(await tab.getByRole('img', { name: 'Queued 2 ms, Tool 38 ms' }).count()).toBe(1);
-  expect(await tab.locator('.span-row', { hasText: '$0.0033' }).count()).toBe(1);
+  await expect.poll(() => tab.locator('.span-row').count()).toBe(11);
+  await expect.poll(() => tab.getByRole('img', { name: 'Queued 2 ms, Tool 38 ms' }).count()).toBe(1);
+  await expect.poll(() => tab.locator('.span-row', { hasText: '$0.0033' }).count()).toBe(1);
   await tab.getByRole('link', { name: 'query_dataset' }).click();
   await tab.getByRole('heading', { name: 'Step 4' }).waitFor();
-  expect(tab.url()).toContain('at=3');
+  await expect.poll(() => tab.url()).toContain('at=3');
 });
 
 test('the explanation has no thoughts, and tells what was not done and why it stopped', async () => {
@@ -71,10 +70,10 @@ test('the explanation has no thoughts, and tells what was not done and why it st
   const tab = await page.open(`/runs/${whole.id}?lens=explanation`);
   const article = tab.locator('article');
   await article.getByRole('heading', { name: 'What was not done' }).waitFor();
-  const text = await article.innerText();
-  expect(text).toMatch(/Used aggregate metric with dimension product_line, .*: found 4 rows/);
-  expect(text).toContain('The agent reached its final answer.');
-  expect(text).not.toMatch(/Known|Missing:|Agent Thinking/);
+  const text = () => expect.poll(() => article.innerText());
+  await text().toMatch(/Used aggregate metric with dimension product_line, .*: found 4 rows/);
+  await text().toContain('The agent reached its final answer.');
+  await text().not.toMatch(/Known|Missing:|Agent Thinking/);
 });
 
 test('two runs are compared step by step', async () => {
@@ -87,13 +86,15 @@ test('two runs are compared step by step', async () => {
   page.api.put(whole);
   page.api.put({ ...other, facts: changed });
   const tab = await page.open('/runs');
-  for (const box of await tab.getByRole('checkbox', { name: /^Choose for comparing: Why did/ }).all())
-    await box.check();
+  const choices = tab.getByRole('checkbox', { name: /^Choose for comparing: Why did/ });
+  await expect.poll(() => choices.count()).toBe(2);
+  await choices.first().check();
+  await choices.last().check();
   await tab.getByRole('link', { name: 'Compare the two chosen runs' }).click();
   await tab.getByText('They part at step 3.').waitFor();
-  expect(await tab.getByText('other result').count()).toBe(1);
+  await expect.poll(() => tab.getByText('other result').count()).toBe(1);
   await tab.getByLabel('Show only what differs').check();
-  expect(await tab.locator('.compared').count()).toBe(1);
+  await expect.poll(() => tab.locator('.compared').count()).toBe(1);
 });
 
 test('T8, A7: what is missing, not readable or lost is shown as that', async () => {
@@ -106,24 +107,26 @@ test('T8, A7: what is missing, not readable or lost is shown as that', async () 
   });
   const tab = await page.open(`/runs/${torn.id}`);
   await tab.getByText('2 records of this run are missing or not readable.').waitFor();
-  expect(await tab.locator('.card.lost').allInnerTexts()).toEqual([
-    expect.stringContaining('This record is missing.'),
-    expect.stringContaining('it is nested too deeply (100,000 bytes)'),
-  ]);
+  await expect
+    .poll(() => tab.locator('.card.lost').allInnerTexts())
+    .toEqual([
+      expect.stringContaining('This record is missing.'),
+      expect.stringContaining('it is nested too deeply (100,000 bytes)'),
+    ]);
   const silent = salesRun('silent', 600);
   page.api.put({ ...silent, facts: silent.facts.slice(0, 3) });
   await tab.goto(`${page.api.url}/runs/${silent.id}`);
   await tab.getByText(/It should have ended by .* nothing has come since/).waitFor();
-  expect(await tab.locator('.meta .chip').innerText()).toBe('Lost');
+  await expect.poll(() => tab.locator('.meta .chip').innerText()).toBe('Lost');
 });
 
 test('budgets and health say how things stand', async () => {
   page.api.put(whole);
   const tab = await page.open('/budgets');
   await tab.getByRole('heading', { name: 'daily' }).waitFor();
-  expect(await tab.locator('.budget').first().innerText()).toMatch(
-    /Spent\s+\$14\.64\s+Held\s+\$1\.25\s+Left\s+\$4\.11\s+Limit\s+\$20\.00/,
-  );
+  await expect
+    .poll(() => tab.locator('.budget').first().innerText())
+    .toMatch(/Spent\s+\$14\.64\s+Held\s+\$1\.25\s+Left\s+\$4\.11\s+Limit\s+\$20\.00/);
   await tab.getByRole('link', { name: 'Health' }).click();
   await tab.getByText('Follows the log').waitFor();
   page.api.answerWith('/v1/tools', { status: 503, body: {} });
@@ -140,7 +143,7 @@ test('without a key the page asks for one, and a wrong one is told apart from no
   await tab.getByLabel('Key of the app').fill(key);
   await tab.getByRole('button', { name: 'Open' }).click();
   await tab.getByRole('heading', { name: 'Runs' }).waitFor();
-  expect(tab.url()).not.toContain(key);
+  await expect.poll(() => tab.url()).not.toContain(key);
 });
 
 test.each([
@@ -162,17 +165,17 @@ test.each([
     .getByRole('heading', { name: titles[0] ?? '' })
     .first()
     .waitFor();
-  expect(await tab.locator('html').getAttribute('lang')).toBe(lang);
+  await expect.poll(() => tab.locator('html').getAttribute('lang')).toBe(lang);
 });
 
 test('colours follow the system until the reader chooses', async () => {
   const tab = await page.open('/runs', { colorScheme: 'dark' });
-  const ground = () => tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const dark = await ground();
+  const redOfGround = () =>
+    expect.poll(() => tab.evaluate(() => Number(/\d+/.exec(getComputedStyle(document.body).backgroundColor)?.[0])));
+  await redOfGround().toBeLessThan(64);
   await tab.getByLabel('Colours').selectOption('light');
-  const light = await ground();
-  expect(light).not.toBe(dark);
+  await redOfGround().toBeGreaterThan(192);
   await tab.reload();
   await tab.locator('h1').waitFor();
-  expect(await ground()).toBe(light);
+  await redOfGround().toBeGreaterThan(192);
 });

@@ -52,7 +52,7 @@ test('a run appears in the list by itself and opens as cards, although the key m
   await tab.getByText('Going on…').waitFor();
   for (const fact of facts.slice(5)) await publishFact(bus, fact, newTraceContext());
   await tab.getByRole('heading', { name: 'Analysis Conclusion' }).waitFor();
-  expect(await tab.locator('.card.operation').count()).toBe(6);
+  await expect.poll(() => tab.locator('.card.operation').count()).toBe(6);
   await tab.getByRole('link', { name: 'Waterfall' }).click();
   await expect.poll(() => tab.locator('.span-row').count()).toBe(11);
 });

@@ -1,11 +1,13 @@
 /**
  * A real Chromium with the page in it, for tests. It has no way out of this machine: a request to another host, an error on
- * the page or a violation of its security policy fails the test that caused it.
+ * the page or a violation of its security policy fails the test that caused it. `PAWL_TEST_PAGE_SLOWNESS=6` makes its
+ * processor so many times slower and lets its answers come late and out of order: tests have to pass then, too.
  */
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { findChromium } from '@pawl/devstack';
 import { buildPage } from '../build.mjs';
+import { pageSlowness } from './config.ts';
 import { key, startPlayedApi, type PlayedApi } from './played-api.ts';
 
 const args = [
@@ -27,6 +29,7 @@ export function useBrowser(): BrowserUnderTest {
   let browser: Browser | undefined;
   let pages: Page[] = [];
   let faults: string[] = [];
+  vi.setConfig({ testTimeout: 120_000 });
   beforeAll(async () => {
     const executablePath = await findChromium();
     if (executablePath === undefined) return;
@@ -52,8 +55,9 @@ export function useBrowser(): BrowserUnderTest {
         locale: 'en-US',
         ...options,
       });
-      context.setDefaultTimeout(10_000);
+      context.setDefaultTimeout(30_000);
       const page = await context.newPage();
+      if (pageSlowness > 1) await slowDown(page);
       pages.push(page);
       watch(page, url, (fault) => faults.push(fault));
       await page.goto(`${url}${path}#key=${key}`);
@@ -83,6 +87,16 @@ export function usePage(): PageUnderTest {
     },
     open: (path, options) => browser.open(started().url, path, options),
   };
+}
+
+async function slowDown(page: Page): Promise<void> {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Emulation.setCPUThrottlingRate', { rate: pageSlowness });
+  await page.route('**/v1/**', async (route) => {
+    const delayMs = Math.random() * 100 * pageSlowness;
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await route.continue().catch(() => undefined);
+  });
 }
 
 function watch(page: Page, url: string, onFault: (fault: string) => void): void {
