@@ -4,8 +4,9 @@
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
+import { Agent, buildConnector } from 'undici';
 import { assertAllowedHost, createGuardedLookup } from './address-guard.ts';
+import { createLeanFetch } from './lean-fetch.ts';
 
 export type Endpoint = {
   /** Absent: the provider's own. */
@@ -88,7 +89,7 @@ function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
     // The clock of the call ends it; this only has to be longer.
     timeout: 2_147_000_000,
     logLevel: 'off',
-    fetch: sendThrough(agent),
+    fetch: createLeanFetch(agent),
   });
 }
 
@@ -101,14 +102,8 @@ function createAnthropicClient(endpoint: Endpoint, agent: Agent): Anthropic {
     maxRetries: 0,
     timeout: 2_147_000_000,
     logLevel: 'off',
-    fetch: sendThrough(agent),
+    fetch: createLeanFetch(agent),
   });
-}
-
-function sendThrough(agent: Agent): typeof fetch {
-  const send = (url: string | URL | Request, init?: RequestInit) =>
-    undiciFetch(url as string, { ...(init as object), dispatcher: agent, redirect: 'error' });
-  return send;
 }
 
 function remember<K, T>(known: Map<K, T>, entry: { key: K; max: number; make(): T }): T {
