@@ -10,9 +10,10 @@ const lingerMs = 250;
 
 export function createLeanFetch(dispatcher: Dispatcher): typeof fetch {
   return async (url, init = {}) => {
-    const answer = await request(String(url), {
+    const address = url instanceof Request ? url.url : url.toString();
+    const answer = await request(address, {
       dispatcher,
-      method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
+      method: init.method ?? 'GET',
       headers: { ...Object.fromEntries(new Headers(init.headers)), 'accept-encoding': 'identity' },
       body: (init.body ?? null) as string | null,
       signal: init.signal ?? null,
@@ -22,7 +23,7 @@ export function createLeanFetch(dispatcher: Dispatcher): typeof fetch {
       status,
       ok: status >= 200 && status <= 299,
       statusText: '',
-      url: String(url),
+      url: address,
       headers: headersOf(answer.headers),
       body: { [Symbol.asyncIterator]: () => readToTheEnd(body) },
       text: () => body.text(),
