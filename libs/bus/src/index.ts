@@ -8,6 +8,13 @@ export { holdLeases, type Leases } from './leases.ts';
 export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { connectRegistry, type Registry } from './registry.ts';
-export { getResult, putResult } from './results.ts';
+export { moveResult, openResult, putResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';
-export { consumeWork, type AppSource, type WorkContext, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+export {
+  consumeWork,
+  ensureWorkQueue,
+  type AppSource,
+  type WorkContext,
+  type WorkQueue,
+  type WorkQueueOptions,
+} from './work-queue.ts';

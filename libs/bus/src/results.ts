@@ -1,25 +1,67 @@
-/** Whole results of tools whose observation was cut: kept in the object store, read by reference. */
+/**
+ * Whole results of tools whose observation shows only a part: kept in the object store, written and read piece by piece, so that
+ * a large one never has to be in memory. A reference is a path that begins with `<app>/<runId>/`.
+ */
+import { buckets } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 
-const withinMs = 30_000;
+const chunkBytes = 128 * 1024;
+const stream = `OBJ_${buckets.results}`;
 
-/** Stores a result of a run and gives its reference, `<app>/<runId>/<m>/<i>`. Storing again replaces. Throws `UnavailableError`. */
-export async function putResult(
-  bus: Bus,
-  of: { app: string; runId: string; m: number; i: number },
-  text: string,
-): Promise<string> {
-  const ref = `${of.app}/${of.runId}/${of.m}/${of.i}`;
-  await orUnavailable(bus.results.putBlob({ name: ref }, new TextEncoder().encode(text)), withinMs);
-  return ref;
-}
+export type StoredResult = {
+  bytes: number;
+  /** What was told when it was stored. */
+  contentType: string | undefined;
+  /** Ends early when nobody reads on. Throws `UnavailableError`. */
+  chunks: AsyncIterable<Uint8Array>;
+};
 
 /**
- * The whole text under a reference, or undefined. The caller checks that the reference belongs to its run.
+ * Stores what comes under a reference; storing again replaces. What `chunks` throws is thrown, and nothing is kept then.
  * Throws `UnavailableError`.
  */
-export async function getResult(bus: Bus, ref: string): Promise<string | undefined> {
-  const bytes = await orUnavailable(bus.results.getBlob(ref), withinMs);
-  return bytes ? new TextDecoder().decode(bytes) : undefined;
+export async function putResult(
+  bus: Bus,
+  { ref, contentType }: { ref: string; contentType?: string },
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const metadata = contentType === undefined ? {} : { metadata: { contentType } };
+  // No limit of time: a tool may take long to say all that it has to say, and its own deadline rules.
+  await orUnavailable(bus.results.put({ name: ref, ...metadata }, ReadableStream.from(pieces(chunks))), noLimitMs);
+}
+
+const noLimitMs = 2_147_483_647;
+
+/** The store puts together what it is given; larger pieces than it sends would be copied again and again. */
+async function* pieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += chunkBytes) yield chunk.subarray(at, at + chunkBytes);
+  }
+}
+
+/** What is stored under a reference, or undefined. The caller checks that the reference belongs to its run. */
+export async function openResult(bus: Bus, ref: string): Promise<StoredResult | undefined> {
+  const info = await orUnavailable(bus.results.info(ref));
+  if (!info || info.deleted) return undefined;
+  const { nuid, size: bytes, chunks } = info;
+  return { bytes, contentType: info.metadata?.['contentType'], chunks: chunksOf(bus, { nuid, count: chunks }) };
+}
+
+async function* chunksOf(bus: Bus, { nuid, count }: { nuid: string; count: number }): AsyncGenerator<Uint8Array> {
+  const subject = `$O.${buckets.results}.C.${nuid}`;
+  let seq = 1;
+  for (let read = 0; read < count; read += 1) {
+    const message = await orUnavailable(bus.jsm.direct.getMessage(stream, { seq, next_by_subj: subject }));
+    // Replaced or removed while it was read.
+    if (!message) return;
+    seq = message.seq + 1;
+    yield message.data;
+  }
+}
+
+/** Gives a stored result another reference, in the place of what was there. Throws `UnavailableError`. */
+export async function moveResult(bus: Bus, from: string, to: string): Promise<void> {
+  await orUnavailable(bus.results.delete(to));
+  await orUnavailable(bus.results.update(from, { name: to }));
 }

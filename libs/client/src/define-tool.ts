@@ -142,7 +142,8 @@ async function answer<P extends z.ZodObject>(
     if (!parsed.success) throw new ToolRefusal(z.prettifyError(parsed.error));
     const call = { ...contextOf(message), deadlineAtMs, signal: controller.signal, argsText };
     const result = await definition.run(parsed.data, call);
-    if (!controller.signal.aborted) respond(connection, message, JSON.stringify(result ?? null));
+    const { signal } = controller;
+    if (!signal.aborted) await respond(connection, { message, signal, deadlineAtMs }, JSON.stringify(result ?? null));
   } catch (error) {
     if (error instanceof ToolRefusal) respondError(message, error.code, error.message);
     else {
@@ -164,16 +165,45 @@ function contextOf(message: Msg): Pick<ToolCallContext, 'app' | 'runId' | 'idemp
   };
 }
 
-/** In as many parts as the server's largest message asks for. */
-function respond(connection: NatsConnection, message: Msg, text: string): void {
+/** Parts that were sent and not taken yet, at the most. */
+const partsAhead = 8;
+
+type Answering = { message: Msg; signal: AbortSignal; deadlineAtMs: number };
+
+/**
+ * In as many parts as the server's largest message asks for. Who asks says that each part will be acknowledged; then no more are sent
+ * than are taken, so that a large answer fills nobody's memory.
+ */
+async function respond(connection: NatsConnection, answering: Answering, text: string): Promise<void> {
+  const { message, signal } = answering;
   const bytes = Buffer.from(text);
   const partBytes = (connection.info?.max_payload ?? 1_048_576) - 4_096;
   if (bytes.length <= partBytes) return void message.respond(bytes);
   const partCount = Math.ceil(bytes.length / partBytes);
-  for (let part = 0; part < partCount; part += 1) {
+  const underWay: Promise<unknown>[] = [];
+  for (let part = 0; part < partCount && !signal.aborted; part += 1) {
+    const piece = bytes.subarray(part * partBytes, (part + 1) * partBytes);
     const told = partHeaders(part, part === partCount - 1);
-    message.respond(bytes.subarray(part * partBytes, (part + 1) * partBytes), { headers: told });
+    if (message.headers?.get('pawl-part-ack') !== 'true') message.respond(piece, { headers: told });
+    else underWay.push(acknowledged(connection, answering, { piece, told }));
+    if (underWay.length > partsAhead) await underWay.shift();
   }
+  await Promise.all(underWay);
+}
+
+/** Sends a part and waits until it was taken, or until nobody waits for the answer any more. */
+async function acknowledged(
+  connection: NatsConnection,
+  { message, signal, deadlineAtMs }: Answering,
+  { piece, told }: { piece: Uint8Array; told: MsgHdrs },
+): Promise<void> {
+  const timeout = Math.max(1, deadlineAtMs - Date.now());
+  const taken = connection.request(message.reply ?? '', piece, { headers: told, timeout }).catch(() => undefined);
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const onAbort = () => resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  await Promise.race([taken, over]);
+  signal.removeEventListener('abort', onAbort);
 }
 
 function partHeaders(part: number, isLast: boolean): MsgHdrs {

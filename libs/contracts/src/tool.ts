@@ -43,6 +43,8 @@ const specShape = {
   alternatives: z.array(toolNameSchema).max(20).optional(),
   /** From the start of a call to its end, up to 24 days. Default 30s. */
   timeout: timeoutSchema.optional(),
+  /** Ends the call when its tool has sent nothing, not even progress, for this long. Default: only `timeout` ends it. */
+  idleTimeout: timeoutSchema.optional(),
   /** Further tries after a transient failure of a call that may be repeated. Default 1. */
   retry: z.strictObject({ max: z.number().int().min(0).max(5) }).optional(),
   pool: objectNameSchema.optional(),

@@ -6,14 +6,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withTrace } from '@pawl/telemetry';
 import { upstreamOf, type Circuits } from './call/circuit.ts';
 import { mayTryAgain } from './call/observation-of.ts';
-import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
+import type { CallTimes } from './call-clock.ts';
+import { BrokenOffError, refusal, type Failure, type Outcome } from './call/outcome.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
 
 export type Execution = {
   kind: Kind;
   call: KindCall;
   circuits: Circuits;
-  timeoutMs: number;
+  times: CallTimes;
   now: () => number;
   /** Gets the outcome of a call that was given up because its time was over. Without it such a call is broken off at once. */
   onLate?: (outcome: Outcome) => Promise<void>;
@@ -49,7 +50,7 @@ const resting = refusal(
 );
 
 /** Ends as soon as the signal is aborted, also where a kind is slow to let go. */
-async function executeOnce({ kind, call, timeoutMs, onLate, lateCalls }: Execution): Promise<Outcome> {
+async function executeOnce({ kind, call, times, onLate, lateCalls }: Execution): Promise<Outcome> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   let isGivenUp = false;
   const onAbort = () => {
@@ -65,7 +66,7 @@ async function executeOnce({ kind, call, timeoutMs, onLate, lateCalls }: Executi
     return await Promise.race([running, aborted]);
   } catch (error) {
     const reason: unknown = call.signal.aborted ? call.signal.reason : error;
-    return reason instanceof BrokenOffError ? brokenOff(reason, timeoutMs) : mistake(error);
+    return reason instanceof BrokenOffError ? brokenOff(reason, times) : mistake(error);
   } finally {
     call.signal.removeEventListener('abort', onAbort);
   }
@@ -77,7 +78,7 @@ function signalWithDelay(signal: AbortSignal, lateCalls: LateCalls): { signal: A
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
     const { reason } = signal;
-    const isLate = reason instanceof BrokenOffError && reason.by === 'timeout' && lateCalls.underWay < lateCallsMax;
+    const isLate = reason instanceof BrokenOffError && reason.by !== 'cancelled' && lateCalls.underWay < lateCallsMax;
     if (!isLate) return controller.abort(reason);
     lateCalls.underWay += 1;
     timer = setTimeout(() => controller.abort(reason), lateWithinMs).unref();
@@ -93,7 +94,7 @@ function signalWithDelay(signal: AbortSignal, lateCalls: LateCalls): { signal: A
 }
 
 /** What a call that was broken off came to; `possible` unless it had not begun. */
-export function brokenOff({ by }: BrokenOffError, timeoutMs: number): Outcome {
+export function brokenOff({ by }: BrokenOffError, { timeoutMs, idleMs }: CallTimes): Failure {
   if (by === 'cancelled') {
     return {
       kind: 'failure',
@@ -106,7 +107,10 @@ export function brokenOff({ by }: BrokenOffError, timeoutMs: number): Outcome {
   return {
     kind: 'failure',
     code: 'tool_timeout',
-    message: `The tool did not answer within ${timeoutMs / 1_000} s.`,
+    message:
+      by === 'idle'
+        ? `The tool gave no sign of life for ${(idleMs ?? 0) / 1_000} s.`
+        : `The tool did not answer within ${timeoutMs / 1_000} s.`,
     suggestion: 'Ask for less, or use another tool.',
     isTransient: false,
     effect: 'possible',

@@ -7,16 +7,17 @@ import { toolKindOf, type ActWork, type Agent, type Tool, type ToolKind } from '
 import type { TraceContext } from '@pawl/telemetry';
 import type { ArgumentValidator } from './arguments/argument-validator.ts';
 import { parseArguments, type Arguments } from './arguments/arguments.ts';
+import { createCallClock } from './call-clock.ts';
 import type { CallLimits } from './call-limits.ts';
 import type { Circuits } from './call/circuit.ts';
-import { isWrite, observationOf, timeoutMsOf } from './call/observation-of.ts';
+import { idleMsOf, isWrite, observationOf, timeoutMsOf } from './call/observation-of.ts';
 import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
 import { storableError } from './call/raw-error.ts';
 import type { Report } from './effects/report.ts';
 import { brokenOff, executeCall } from './execute-call.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
-import type { ResultStore } from './kinds/builtin/read-result.ts';
 import { createNestedCaller } from './nested-call.ts';
+import { bytesOf, createSpool, type ResultStore, type Spool } from './results/result-store.ts';
 import type { RunStops } from './run-stops.ts';
 import type { WriteGuard } from './guard-write.ts';
 
@@ -63,7 +64,6 @@ export type CallRunnerOptions = {
 
 export type CallRunner = (request: CallRequest) => Promise<Report>;
 
-const storedCharsMax = 64 * 1024 * 1024;
 /** What a tool without declared parameters takes. */
 const anyObject = { type: 'object' } as const;
 
@@ -79,21 +79,24 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const deadlineAtMs = Math.min(request.deadlineAtMs, startedAtMs + timeoutMsOf(request.tool.spec));
     if (deadlineAtMs <= startedAtMs) return await report(timeIsOver, 1);
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(new BrokenOffError('timeout')), deadlineAtMs - startedAtMs);
+    const times = { timeoutMs: deadlineAtMs - startedAtMs, idleMs: idleMsOf(request.tool.spec) };
+    const clock = createCallClock(times, controller);
     const unwatch = watchStops(request, options.stops, controller);
     const { signal } = controller;
     const callTool = createNestedCaller({ request, signal, deadlineAtMs, runCall, findTool: options.findTool });
-    const timeoutMs = deadlineAtMs - startedAtMs;
     const execute = async (effectKey?: string, keepLate?: (late: Report) => Promise<void>) => {
-      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, callTool });
+      const spool = spoolOf(request, options.results);
+      const { onLife } = clock;
+      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, callTool });
       const onLate = keepLate && (async (outcome: Outcome) => await keepLate(await report(outcome, 1)));
       const { circuits, now } = options;
+      clock.begin();
       const { outcome, attempt } = await executeCall({
         kind,
         lateCalls,
         call,
         circuits,
-        timeoutMs,
+        times,
         now,
         ...(onLate ? { onLate } : {}),
       });
@@ -113,10 +116,10 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     } catch (error) {
       // In line, so that nothing has begun.
       if (!(error instanceof BrokenOffError)) throw error;
-      return await report({ ...brokenOff(error, timeoutMs), effect: 'none' } as Outcome, 1);
+      return await report({ ...brokenOff(error, times), effect: 'none' }, 1);
     } finally {
       leave();
-      clearTimeout(timer);
+      clock.stop();
       unwatch();
     }
   };
@@ -164,7 +167,7 @@ function admit(
   return { kind, args: parsed.args };
 }
 
-type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'callTool'>;
+type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'callTool'>;
 
 function kindCall(request: CallRequest, prepared: Prepared): KindCall {
   const { app, tool, trace, maxChars, position } = request;
@@ -176,10 +179,7 @@ type ReportContext = { request: CallRequest; options: CallRunnerOptions; started
 async function reportOf(outcome: Outcome, { request, options, startedAtMs, attempt }: ReportContext): Promise<Report> {
   const { spec } = request.tool;
   const { observation, whole } = observationOf(outcome, { spec, maxChars: request.maxChars });
-  const ref =
-    whole !== undefined && request.position && !request.position.within
-      ? await store(whole, request, options.results)
-      : null;
+  const ref = whole === undefined ? observation.ref : await store(whole, request, options.results);
   const rawError = outcome.kind === 'failure' ? outcome.rawError : undefined;
   return {
     observation: { ...observation, ref },
@@ -193,7 +193,11 @@ async function reportOf(outcome: Outcome, { request, options, startedAtMs, attem
 
 /** A whole result that can't be kept costs the reference, not the observation. */
 async function store(whole: string, request: CallRequest, results: ResultStore): Promise<string | null> {
-  if (!request.position || whole.length > storedCharsMax) return null;
-  const { runId, m, i } = request.position;
-  return await results.put({ app: request.app, runId, m, i }, whole).catch(() => null);
+  const spool = spoolOf(request, results);
+  return (await spool?.put({ format: 'json' }, bytesOf(whole)).catch(() => null)) ?? null;
+}
+
+/** Results are kept by the call that the run made; what is tried, or is a part of another call, keeps none. */
+function spoolOf({ app, position }: CallRequest, results: ResultStore): Spool | undefined {
+  return position && position.within === undefined ? createSpool(results, { app, ...position }) : undefined;
 }

@@ -48,7 +48,7 @@ export function createCircuits(): Circuits {
 
 /** Only what says that the upstream itself is in trouble counts against it; a cancelled call says nothing. */
 function verdictOf(outcome: Outcome): 'answered' | 'failed' | 'unknown' {
-  if (outcome.kind === 'result') return 'answered';
+  if (outcome.kind !== 'failure') return 'answered';
   if (outcome.code === 'tool_unreachable' || outcome.code === 'tool_timeout') return 'failed';
   if (outcome.code === 'tool_failed') return outcome.isTransient ? 'failed' : 'answered';
   return 'unknown';

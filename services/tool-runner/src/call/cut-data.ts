@@ -87,6 +87,27 @@ function cutText(json: string, limit: number): CutData {
   return { data: text, leftOut: `${left} characters in the middle were left out.` };
 }
 
+/** JSON text of both ends of a text, of which only these are at hand. */
+export function cutEnds(
+  { head, tail, bytes }: { head: string; tail: string; bytes: number },
+  charsMax: number,
+): string {
+  const limit = Math.max(charsFloor, charsMax);
+  const attempt = (kept: number) => {
+    const tailCount = Math.floor(kept / 3);
+    const first = head.slice(0, kept - tailCount).replace(/[\uD800-\uDBFF]$/, '');
+    const last = tailCount === 0 ? '' : tail.slice(-tailCount).replace(/^[\uDC00-\uDFFF]/, '');
+    const left = bytes - Buffer.byteLength(first) - Buffer.byteLength(last);
+    return JSON.stringify(`${first}\n… ${left} bytes left out …\n${last}`.toWellFormed());
+  };
+  return attempt(
+    Math.max(
+      0,
+      largestThat(Math.min(limit, head.length), (count) => attempt(count).length <= limit),
+    ),
+  );
+}
+
 /** The largest count from 0 to `max` that fits, or -1; `fits` has to be true below it and false above. */
 function largestThat(max: number, fits: (count: number) => boolean): number {
   let low = -1;

@@ -7,8 +7,8 @@ import { durationMs } from '@pawl/contracts';
 import { keyFigures } from '../observe/key-figures.ts';
 import { injectionWarning } from '../observe/injection-flags.ts';
 import { explainRawError } from '../observe/raw-error-sentence.ts';
-import { cutData, type CutData } from './cut-data.ts';
-import type { Failure, Outcome, Result } from './outcome.ts';
+import { cutData, cutEnds, type CutData } from './cut-data.ts';
+import type { Failure, Outcome, Result, Stored } from './outcome.ts';
 import { visibleJson, visibleText } from './visible-text.ts';
 
 const timeoutDefaultMs = 30_000;
@@ -28,6 +28,11 @@ export function timeoutMsOf(spec: ToolSpec): number {
   return spec.timeout ? durationMs(spec.timeout) : timeoutDefaultMs;
 }
 
+/** How long a tool may stay without a sign of life, in milliseconds; undefined where only its timeout ends it. */
+export function idleMsOf(spec: ToolSpec): number | undefined {
+  return spec.idleTimeout ? durationMs(spec.idleTimeout) : undefined;
+}
+
 /** Whether a call that failed may be tried once more: transient, and harmless to repeat. */
 export function mayTryAgain(spec: ToolSpec, outcome: Outcome, attempt: number): boolean {
   if (outcome.kind !== 'failure' || !outcome.isTransient || !isRepeatable(spec)) return false;
@@ -40,11 +45,11 @@ export type Rendered = {
   whole: string | undefined;
 };
 
-/** The observation of an outcome. `ref` is null: whoever stores the whole sets it. */
+/** The observation of an outcome. `ref` is null where the whole isn't stored yet: whoever stores it sets it. */
 export function observationOf(outcome: Outcome, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
-  return outcome.kind === 'result'
-    ? resultObservation(outcome, { spec, maxChars })
-    : failureObservation(outcome, { spec, maxChars });
+  if (outcome.kind === 'result') return resultObservation(outcome, { spec, maxChars });
+  if (outcome.kind === 'stored') return storedObservation(outcome, { spec, maxChars });
+  return failureObservation(outcome, { spec, maxChars });
 }
 
 function resultObservation(result: Result, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
@@ -66,6 +71,26 @@ function resultObservation(result: Result, { spec, maxChars }: { spec: ToolSpec;
       ref: null,
     },
     whole: isShort ? whole : undefined,
+  };
+}
+
+function storedObservation(stored: Stored, { spec, maxChars }: { spec: ToolSpec; maxChars: number }): Rendered {
+  const { ref, bytes, isCut, head, tail, note } = stored;
+  const data = visibleJson(cutEnds({ head, tail, bytes }, maxChars));
+  const warning = spec.returns?.trust === 'trusted' ? undefined : injectionWarning(data);
+  const size = `Only the ends of the result are shown; read on in it with read_result. It has ${bytes} bytes`;
+  const told = isCut ? `${size} that are kept: the tool had more to say, and the rest was cut off.` : `${size}.`;
+  return {
+    observation: {
+      status: 'ok',
+      data,
+      errorCode: null,
+      message: [warning, note && visibleText(note), told].filter((text) => text !== undefined).join(' '),
+      suggestion: isCut ? 'Ask for less, for example by a filter or a page, to see all of it.' : null,
+      truncated: true,
+      ref,
+    },
+    whole: undefined,
   };
 }
 

@@ -32,13 +32,30 @@ export type Failure = {
   effect: 'none' | 'possible';
 };
 
-export type Outcome = Result | Failure;
+/** A result that is too large to hold: it was stored while it was read. */
+export type Stored = {
+  kind: 'stored';
+  ref: string;
+  /** How much of it was stored. */
+  bytes: number;
+  /** Whether the tool had more to say than is kept. */
+  isCut: boolean;
+  /** The beginning and the end of what was stored. */
+  head: string;
+  tail: string;
+  note?: string;
+};
+
+export type Outcome = Result | Stored | Failure;
+
+/** `idle`: the tool gave no sign of life for too long. */
+export type BrokenOffBy = 'timeout' | 'idle' | 'cancelled';
 
 /** Why a call was broken off, as the reason of its abort signal. */
 export class BrokenOffError extends Error {
   override readonly name = 'BrokenOffError';
-  readonly by: 'timeout' | 'cancelled';
-  constructor(by: 'timeout' | 'cancelled') {
+  readonly by: BrokenOffBy;
+  constructor(by: BrokenOffBy) {
     super(by);
     this.by = by;
   }

@@ -3,8 +3,21 @@ import { createBuiltinKind } from './builtin.ts';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 
 const stored = new Map([['demo/run_1/0/0', 'abc"defghij'.repeat(500)]]);
+/** In small pieces, so that every boundary comes about. */
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += 61) yield bytes.subarray(at, at + 61);
+}
 const kind = createBuiltinKind({
-  results: { put: async () => 'unused', get: async (ref) => stored.get(ref) },
+  results: {
+    put: () => Promise.reject(new Error('unused')),
+    move: () => Promise.reject(new Error('unused')),
+    async open(ref) {
+      const text = stored.get(ref);
+      if (text === undefined) return undefined;
+      return { bytes: text.length, contentType: undefined, chunks: chunksOf(text) };
+    },
+  },
   now: () => Date.parse('2026-03-01T12:00:00Z'),
 });
 const texts = (...names: string[]) => ({
@@ -99,6 +112,15 @@ describe('built-in tools', () => {
       expect(await parsed('8', { path: '/rows/299/n' })).toMatchObject({ text: '299', nextOffset: null });
       expect(await parsed('8', { path: '/columns', row: 1 })).toMatchObject({ rows: ['id'] });
       expect(await read('8', { path: '/rows/300' })).toMatchObject({ code: 'invalid_arguments' });
+    });
+
+    test('O1: a plain text has the lines that it has, whatever their ends', async () => {
+      stored.set('demo/run_1/0/9/text', `a"b\r\n${'\n'.repeat(60)}last ü`);
+      expect(await parsed('9/text', { line: 0 })).toMatchObject({
+        totalLines: 62,
+        lines: ['a"b', ...Array(60).fill(''), 'last ü'],
+      });
+      expect(await parsed('9/text', { line: 61, limit: 1 })).toMatchObject({ nextLine: null, lines: ['last ü'] });
     });
 
     test('O1: line by line', async () => {

@@ -4,7 +4,8 @@ import { RejectedError, type Tool } from '@pawl/contracts';
 import { refusal, type Outcome } from '../call/outcome.ts';
 import { calculate, CalculationError } from './builtin/calculator.ts';
 import { currentTime } from './builtin/current-time.ts';
-import { readResult, type ResultStore } from './builtin/read-result.ts';
+import { readResult } from './builtin/read-result.ts';
+import type { ResultStore } from '../results/result-store.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { declaredParameters } from './sql.ts';
 
@@ -59,6 +60,7 @@ export function createBuiltinKind(options: BuiltinKindOptions): Kind {
               path: path ?? undefined,
               limit: limit ?? undefined,
               maxChars: call.maxChars,
+              signal: call.signal,
             }),
           );
         case 'ask_user':

@@ -9,7 +9,8 @@ import { isRepeatable } from '../call/observation-of.ts';
 import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/outcome.ts';
 import { outcomeOfAnswer } from './http/http-answer.ts';
 import { buildRequest, placeholdersOf, type HttpRequest } from './http/http-request.ts';
-import { BadRedirectError, ResponseTooLargeError, sendRequest } from './http/send-request.ts';
+import { BadRedirectError, sendRequest } from './http/send-request.ts';
+import { ResponseTooLargeError } from '../results/take-body.ts';
 import { TargetNotAllowedError, type Targets } from './http/targets.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { fillSecrets, type AppSecrets, type SecretSource } from './secrets.ts';
@@ -39,6 +40,8 @@ export function createHttpKind({ targets, secrets, resultBytesMax }: HttpKindOpt
           openHeaders: openHeaders(call),
           ownHeaders: { ...declared.headers, ...(call.effectKey ? { 'idempotency-key': call.effectKey } : {}) },
           bytesMax: resultBytesMax,
+          spool: call.spool,
+          onLife: call.onLife,
           signal: call.signal,
         });
         return outcomeOfAnswer(answer);

@@ -54,6 +54,8 @@ export async function callKind(kind: Kind, { tool, args }: Call, overrides: Part
     trace: newTraceContext(),
     signal: new AbortController().signal,
     maxChars: 2_000,
+    spool: undefined,
+    onLife: () => {},
     deadlineAtMs: Date.now() + 30_000,
     callTool: () => Promise.reject(new Error('this kind calls no other tools')),
     ...overrides,
@@ -62,6 +64,7 @@ export async function callKind(kind: Kind, { tool, args }: Call, overrides: Part
 
 /** The data of an outcome that has to be a result. */
 export function dataOf(outcome: Outcome): string {
+  if (outcome.kind === 'stored') throw new Error('the result was stored');
   if (outcome.kind === 'failure') throw new Error(`${outcome.code}: ${outcome.message} ${outcome.rawError ?? ''}`);
   return outcome.data;
 }

@@ -9,6 +9,7 @@ import type { Arguments } from '../arguments/arguments.ts';
 import type { Outcome } from '../call/outcome.ts';
 import type { Report } from '../effects/report.ts';
 import type { NestedCall } from '../nested-call.ts';
+import type { Spool } from '../results/result-store.ts';
 
 export type KindCall = {
   app: string;
@@ -26,6 +27,10 @@ export type KindCall = {
   maxChars: number;
   /** When the call has to be over, as Unix time in milliseconds. */
   deadlineAtMs: number;
+  /** Where a result goes that is too large to hold. Absent outside of a run, where such a result is refused. */
+  spool: Spool | undefined;
+  /** Has to be called for each sign of life of the tool: a piece of its answer, or progress that it tells. */
+  onLife: () => void;
   /** Calls another tool of the app as a part of this call; its result comes whole. */
   callTool(nested: NestedCall): Promise<Report>;
 };

@@ -152,7 +152,7 @@ function withQuestions(outcome: Outcome, questions: readonly string[]): Outcome 
   if (questions.length === 0) return outcome;
   const asked = questions.map((question) => JSON.stringify(question.slice(0, 500))).join(', ');
   const note = `The tool wanted to ask a person: ${asked}. It was told that nobody answers; ask the user, then call it again.`;
-  return outcome.kind === 'result'
+  return outcome.kind !== 'failure'
     ? { ...outcome, note: [outcome.note, note].filter((text) => text !== undefined).join(' ') }
     : { ...outcome, message: `${outcome.message} ${note}` };
 }

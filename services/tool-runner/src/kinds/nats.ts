@@ -8,7 +8,8 @@ import { RejectedError, type Tool } from '@pawl/contracts';
 import { traceHeaders } from '@pawl/telemetry';
 import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';
-import { askWorker, BrokenReplyError, NobodyListensError, ReplyTooLargeError } from './nats/ask-worker.ts';
+import { ResponseTooLargeError } from '../results/take-body.ts';
+import { askWorker, BrokenReplyError, NobodyListensError } from './nats/ask-worker.ts';
 import { outcomeOfReply } from './nats/worker-reply.ts';
 import { subjectProblem } from './nats/worker-subjects.ts';
 
@@ -38,9 +39,11 @@ export function createNatsKind({ bus, subjects, resultBytesMax }: NatsKindOption
       if (Buffer.byteLength(call.args.text) > payloadMax) {
         return refusal('invalid_arguments', `The arguments are larger than ${payloadMax} bytes.`, 'Send less at once.');
       }
+      const { spool, onLife, signal } = call;
       const request = { subject, callId: randomUUID(), headers: headersOf(call), body: call.args.text };
       try {
-        return outcomeOfReply(await askWorker(request, { bus, bytesMax: resultBytesMax, signal: call.signal }));
+        const options = { bus, bytesMax: resultBytesMax, spool, onLife, signal };
+        return outcomeOfReply(await askWorker(request, options));
       } catch (error) {
         return failureOf(error, subject);
       }
@@ -56,6 +59,7 @@ function subjectOf(tool: Tool): string {
 function headersOf({ app, tool, runId, effectKey, deadlineAtMs, trace }: KindCall): Record<string, string> {
   return {
     'pawl-schema': 'tool-call.v1',
+    'pawl-part-ack': 'true',
     'pawl-app': app,
     'pawl-tool': tool.metadata.name,
     'pawl-deadline': new Date(deadlineAtMs).toISOString(),
@@ -84,7 +88,7 @@ function failureOf(error: unknown, subject: string): Outcome {
     );
     return { ...told, isTransient: true, effect: 'none' };
   }
-  if (error instanceof ReplyTooLargeError) {
+  if (error instanceof ResponseTooLargeError) {
     return failure(
       'tool_result_too_large',
       'The answer of the tool is larger than what is taken.',

@@ -5,7 +5,10 @@
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { request as undiciRequest, type Dispatcher } from 'undici';
+import { ResponseTooLargeError, storeRest, takeBody } from '../../results/take-body.ts';
+import type { Spool } from '../../results/result-store.ts';
 import type { HttpAnswer } from './http-answer.ts';
+import { decoderOf, isJson, isTextual, isUtf8, mediaType } from './media-types.ts';
 import type { HttpRequest } from './http-request.ts';
 import { TargetNotAllowedError, type Targets } from './targets.ts';
 
@@ -19,12 +22,11 @@ export type SendOptions = {
   /** Headers for the first origin only. */
   ownHeaders: Record<string, string>;
   bytesMax: number;
+  /** Where an answer goes that is too large to hold, or no text. */
+  spool: Spool | undefined;
+  onLife: () => void;
   signal: AbortSignal;
 };
-
-export class ResponseTooLargeError extends Error {
-  override readonly name = 'ResponseTooLargeError';
-}
 
 export class BadRedirectError extends Error {
   override readonly name = 'BadRedirectError';
@@ -38,7 +40,7 @@ export async function sendRequest(first: HttpRequest, options: SendOptions): Pro
     if (problem !== undefined) throw new TargetNotAllowedError(problem);
     const response = await sendHop(hop, first, options);
     const location = headerOf(response.headers['location']);
-    if (!isRedirect(response.statusCode) || location === undefined) return await readAnswer(response, options.bytesMax);
+    if (!isRedirect(response.statusCode) || location === undefined) return await readAnswer(response, options);
     await response.body.dump({ limit: 65_536 }).catch(() => {});
     if (redirects === redirectsMax) throw new BadRedirectError(`The tool redirected more than ${redirectsMax} times.`);
     hop = nextHop(hop, response.statusCode, location);
@@ -79,22 +81,51 @@ function nextHop(hop: HttpRequest, status: number, location: string): HttpReques
   return becomesGet ? { method: 'GET', url, body: undefined } : { ...hop, url };
 }
 
-async function readAnswer(response: Dispatcher.ResponseData, bytesMax: number): Promise<HttpAnswer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+async function readAnswer(response: Dispatcher.ResponseData, options: SendOptions): Promise<HttpAnswer> {
+  const status = response.statusCode;
+  const contentType = headerOf(response.headers['content-type']);
+  const told = { status, contentType, retryAfter: headerOf(response.headers['retry-after']) };
+  const { bytesMax, spool, onLife } = options;
   const announced = Number(headerOf(response.headers['content-length']) ?? 0);
-  if (announced > bytesMax) return await hangUp(response, bytesMax);
-  for await (const chunk of decoded(response)) {
-    size += chunk.length;
-    if (size > bytesMax) return await hangUp(response, bytesMax);
-    chunks.push(chunk);
+  const tooLarge = () => new ResponseTooLargeError(`HTTP ${status} with more than ${bytesMax} bytes`);
+  try {
+    // Of what says why it failed, the beginning is enough.
+    if (status >= 400) return { ...told, body: { bytes: await beginningOf(decoded(response)) } };
+    if (!spool && announced > bytesMax) throw tooLarge();
+    const type = mediaType(contentType);
+    if (!isTextual(type) && spool) {
+      const part = { format: 'media', contentType: type, number: 0 } as const;
+      return { ...told, body: { stored: await storeRest(alive(decoded(response), onLife), { spool, part }) } };
+    }
+    const part = { format: isJson(type) ? 'json' : 'text' } as const;
+    const text = isUtf8(contentType) ? decoded(response) : transcoded(decoded(response), contentType);
+    return { ...told, isUtf8: true, body: await takeBody(text, { bytesMax, spool, part, onLife }) };
+  } catch (error) {
+    throw error instanceof ResponseTooLargeError ? tooLarge() : error;
+  } finally {
+    // What wasn't read to its end is hung up.
+    response.body.on('error', () => {}).destroy();
   }
-  return {
-    status: response.statusCode,
-    contentType: headerOf(response.headers['content-type']),
-    retryAfter: headerOf(response.headers['retry-after']),
-    body: Buffer.concat(chunks),
-  };
+}
+
+const beginningBytes = 64 * 1024;
+
+async function beginningOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    kept.push(chunk);
+    size += chunk.length;
+    if (size >= beginningBytes) break;
+  }
+  return Buffer.concat(kept);
+}
+
+async function* alive(chunks: AsyncIterable<Buffer>, onLife: () => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    onLife();
+    yield chunk;
+  }
 }
 
 /** Identity was asked for; some servers compress all the same. The cap counts what comes out, not what comes in. */
@@ -111,9 +142,10 @@ function decoded(response: Dispatcher.ResponseData): AsyncIterable<Buffer> {
   return decoder ? pipeline(response.body, decoder, () => {}) : response.body;
 }
 
-async function hangUp(response: Dispatcher.ResponseData, bytesMax: number): Promise<never> {
-  response.body.on('error', () => {}).destroy();
-  throw new ResponseTooLargeError(`HTTP ${response.statusCode} with more than ${bytesMax} bytes`);
+async function* transcoded(chunks: AsyncIterable<Buffer>, contentType: string | undefined): AsyncGenerator<Buffer> {
+  const decoder = decoderOf(contentType);
+  for await (const chunk of chunks) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  yield Buffer.from(decoder.decode());
 }
 
 function headerOf(value: string | string[] | undefined): string | undefined {

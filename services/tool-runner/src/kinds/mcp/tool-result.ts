@@ -3,7 +3,7 @@
  * model learns when they don't fit together. Pure.
  */
 import { maxDepthOf, compactJson } from '../../arguments/json-slices.ts';
-import type { Failure, Outcome } from '../../call/outcome.ts';
+import type { Failure, Result } from '../../call/outcome.ts';
 import { textData } from '../../call/visible-text.ts';
 import { exactNumbers } from './reply-guard.ts';
 
@@ -17,7 +17,11 @@ type Part = { whole: string; shown: string };
 
 const jsonDepthMax = 500;
 
-export function outcomeOfResult(result: McpResult, hasOutputSchema: boolean, outputProblem: OutputCheck): Outcome {
+export function outcomeOfResult(
+  result: McpResult,
+  hasOutputSchema: boolean,
+  outputProblem: OutputCheck,
+): Result | Failure {
   const parts = (Array.isArray(result.content) ? result.content : []).map(partOf);
   const structured = result.structuredContent === undefined ? undefined : exactNumbers.print(result.structuredContent);
   const both = { whole: combine(structured, parts, 'whole'), shown: combine(structured, parts, 'shown') };

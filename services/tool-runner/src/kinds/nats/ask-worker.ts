@@ -1,10 +1,13 @@
 /**
- * One request to a worker, and its reply in one message or in numbered parts, read up to a cap.
+ * One request to a worker, and its reply in one message or in numbered parts, each acknowledged once it has been taken.
  * Each request has an inbox of its own, so that no reply can be taken for another call's (C17).
  * A call that is broken off is told to the workers of its subject, whoever has it.
  */
 import { headers, type Msg, type MsgHdrs } from '@nats-io/nats-core';
 import type { Bus } from '@pawl/bus';
+import { createPushSource, type PushSource } from '../../results/push-source.ts';
+import type { Spool } from '../../results/result-store.ts';
+import { takeBody } from '../../results/take-body.ts';
 import type { WorkerReply } from './worker-reply.ts';
 
 export type WorkerRequest = {
@@ -15,51 +18,69 @@ export type WorkerRequest = {
   body: string;
 };
 
-export type AskOptions = { bus: Pick<Bus, 'connection' | 'createInbox'>; bytesMax: number; signal: AbortSignal };
+export type AskOptions = {
+  bus: Pick<Bus, 'connection' | 'createInbox'>;
+  bytesMax: number;
+  spool: Spool | undefined;
+  onLife: () => void;
+  signal: AbortSignal;
+};
 
 export class NobodyListensError extends Error {
   override readonly name = 'NobodyListensError';
-}
-export class ReplyTooLargeError extends Error {
-  override readonly name = 'ReplyTooLargeError';
 }
 export class BrokenReplyError extends Error {
   override readonly name = 'BrokenReplyError';
 }
 
-/** Throws the signal's reason, or one of the errors above. */
-export async function askWorker(request: WorkerRequest, { bus, bytesMax, signal }: AskOptions): Promise<WorkerReply> {
-  signal.throwIfAborted();
+/** Parts that were sent and not taken yet, at the most. Workers that wait for each to be taken never get near it. */
+const pendingBytesMax = 16 * 1024 * 1024;
+
+/** Throws the signal's reason, `ResponseTooLargeError`, what the store throws, or one of the errors above. */
+export async function askWorker(request: WorkerRequest, options: AskOptions): Promise<WorkerReply> {
+  const { bus, signal } = options;
   const { connection } = bus;
+  signal.throwIfAborted();
   const inbox = bus.createInbox();
-  const { promise, resolve, reject } = Promise.withResolvers<WorkerReply>();
-  const parts = createPartReader(bytesMax);
+  const source = createPushSource(pendingBytesMax);
+  const parts = createPartReader(source);
   const subscription = connection.subscribe(inbox, {
-    callback: (error, message) => {
-      try {
-        if (error) throw error;
-        const reply = parts.read(message);
-        if (reply) resolve(reply);
-      } catch (problem) {
-        reject(problem);
-      }
-    },
+    callback: (error, message) => (error ? source.fail(error) : parts.take(message)),
   });
-  const onAbort = () => reject(signal.reason as Error);
+  const onAbort = () => source.fail(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
+  let isTold = false;
   try {
     connection.publish(request.subject, request.body, { reply: inbox, headers: headersOf(request) });
-    return await promise;
+    const reply = await readReply(source, parts, options);
+    isTold = parts.isLast();
+    return reply;
   } catch (error) {
-    // Whoever has the call, or will have it, is told that nobody waits any more.
-    if (!(error instanceof NobodyListensError) && !connection.isClosed()) {
-      connection.publish(cancelSubject(request.subject), '', { headers: callHeaders(request.callId) });
-    }
+    isTold = error instanceof NobodyListensError;
     throw error;
   } finally {
+    // Whoever has the call, or will have it, is told that nobody waits any more.
+    if (!isTold && !connection.isClosed()) {
+      connection.publish(cancelSubject(request.subject), '', { headers: callHeaders(request.callId) });
+    }
     signal.removeEventListener('abort', onAbort);
     subscription.unsubscribe();
   }
+}
+
+async function readReply(
+  source: PushSource,
+  parts: PartReader,
+  { bytesMax, spool, onLife }: AskOptions,
+): Promise<WorkerReply> {
+  const body = await takeBody(source, { bytesMax, spool, part: () => ({ format: parts.format() }), onLife });
+  const error = parts.error();
+  if ('bytes' in body && !source.isCut()) return { body, ...(error ? { error } : {}) };
+  if ('bytes' in body) throw new BrokenReplyError('the reply came faster than it could be taken');
+  return {
+    body: { stored: { ...body.stored, isCut: body.stored.isCut || source.isCut() } },
+    ...(error ? { error } : {}),
+  };
 }
 
 /** Where workers of a subject hear that a call, named by `pawl-call-id`, is not wanted any more. */
@@ -79,25 +100,39 @@ function callHeaders(callId: string): MsgHdrs {
   return all;
 }
 
-/** Puts the parts of a reply together; undefined until the last one is there. */
-function createPartReader(bytesMax: number): { read(message: Msg): WorkerReply | undefined } {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+type PartReader = {
+  take(message: Msg): void;
+  /** JSON texts begin with a bracket; anything else is a text. */
+  format(): 'json' | 'text';
+  isLast(): boolean;
+  error(): WorkerReply['error'];
+};
+
+/** Puts the parts of a reply in their order into a source, and notes what their headers say. */
+function createPartReader(source: PushSource): PartReader {
+  let count = 0;
+  let isLast = false;
+  let first: number | undefined;
+  let error: WorkerReply['error'];
   return {
-    read(message) {
-      const { headers: told } = message;
-      if (told?.code === 503 && message.data.length === 0) throw new NobodyListensError('no worker listens');
+    format: () => (first === 0x5b || first === 0x7b ? 'json' : 'text'),
+    isLast: () => isLast,
+    error: () => error,
+    take(message) {
+      const { headers: told, data } = message;
+      if (told?.code === 503 && data.length === 0) return source.fail(new NobodyListensError('no worker listens'));
       const part = told?.get('pawl-part') ?? '';
-      if (part !== '' && Number(part) !== chunks.length) {
-        throw new BrokenReplyError(`part ${part} came where ${chunks.length} was due`);
+      if (part !== '' && Number(part) !== count) {
+        return source.fail(new BrokenReplyError(`part ${part} came where ${count} was due`));
       }
-      size += message.data.length;
-      if (size > bytesMax) throw new ReplyTooLargeError(`a reply with more than ${bytesMax} bytes`);
-      chunks.push(message.data);
-      if (part !== '' && told?.get('pawl-part-last') !== 'true') return undefined;
+      count += 1;
+      first ??= data.find((byte) => byte > 0x20);
+      isLast = part === '' || told?.get('pawl-part-last') === 'true';
       const code = told?.get('Nats-Service-Error-Code') ?? '';
-      const error = code === '' ? undefined : { code, message: told?.get('Nats-Service-Error') ?? '' };
-      return { body: Buffer.concat(chunks).toString('utf8'), ...(error ? { error } : {}) };
+      if (code !== '') error = { code, message: told?.get('Nats-Service-Error') ?? '' };
+      const isAcknowledged = (message.reply ?? '') !== '';
+      source.push(data, isAcknowledged ? () => void message.respond() : undefined);
+      if (isLast) source.end();
     },
   };
 }

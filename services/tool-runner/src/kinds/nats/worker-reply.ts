@@ -5,9 +5,10 @@
 import { compactJson, maxDepthOf } from '../../arguments/json-slices.ts';
 import type { Failure, Outcome } from '../../call/outcome.ts';
 import { textData } from '../../call/visible-text.ts';
+import type { Body } from '../../results/take-body.ts';
 
 export type WorkerReply = {
-  body: string;
+  body: Body;
   /** Absent on success. */
   error?: { code: string; message: string };
 };
@@ -18,9 +19,11 @@ const errorCharsMax = 4_000;
 const transientCodes = new Set(['408', '502', '503', '504']);
 
 export function outcomeOfReply({ body, error }: WorkerReply): Outcome {
-  if (error) return failureOf(body, error);
-  if (body === '') return { kind: 'result', data: 'null', note: 'The tool answered without content.' };
-  return { kind: 'result', data: jsonOf(body) ?? textData(body) };
+  if ('stored' in body) return error ? failureOf('', error) : body.stored;
+  const text = body.bytes.toString('utf8');
+  if (error) return failureOf(text, error);
+  if (text === '') return { kind: 'result', data: 'null', note: 'The tool answered without content.' };
+  return { kind: 'result', data: jsonOf(text) ?? textData(text) };
 }
 
 /** As with HTTP: an answer in the 400s says that the tool refused; any other leaves open how far it came. */

@@ -1,0 +1,78 @@
+/** Where whole results are kept while and after they are read: the port, and what a call gets of it. */
+
+/** What a result is: JSON text, any other text, or the bytes of a picture, a sound or another file. */
+export type ResultPart =
+  | { format: 'json' }
+  | { format: 'text' }
+  | { format: 'media'; contentType: string; /** Tells several of one call apart. */ number: number };
+
+export type ResultStore = {
+  /** Stores what comes, piece by piece; what `chunks` throws is thrown. Throws `UnavailableError`. */
+  put(of: { ref: string; contentType?: string }, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  open(ref: string): Promise<OpenResult | undefined>;
+  move(from: string, to: string): Promise<void>;
+};
+
+export type OpenResult = { bytes: number; contentType: string | undefined; chunks: AsyncIterable<Uint8Array> };
+
+/** Stores results of one call. */
+export type Spool = {
+  /** Bytes of one result at the most. */
+  bytesMax: number;
+  /** Gives the reference. What `chunks` throws is thrown. Throws `UnavailableError`. */
+  put(part: ResultPart, chunks: AsyncIterable<Uint8Array>): Promise<string>;
+  /** Takes over what was stored under a name of its own, before it was known whose result it is. */
+  adopt(part: ResultPart, staged: string): Promise<string>;
+};
+
+export type CallPlace = { app: string; runId: string; m: number; i: number };
+
+export const storedBytesMax = 64 * 1024 * 1024;
+
+/** `<app>/<runId>/<m>/<i>`, and what a part adds: a result belongs to its run by its reference alone. */
+export function refOf({ app, runId, m, i }: CallPlace, part: ResultPart): string {
+  const whole = `${app}/${runId}/${m}/${i}`;
+  if (part.format === 'media') return `${whole}/media-${part.number}`;
+  return part.format === 'text' ? `${whole}/text` : whole;
+}
+
+/** Whether a reference is one of a run's. */
+export function isOfRun(ref: string, { app, runId }: { app: string; runId: string }): boolean {
+  return ref.startsWith(`${app}/${runId}/`);
+}
+
+export function isPlainText(ref: string): boolean {
+  return ref.endsWith('/text');
+}
+
+export function createSpool(store: ResultStore, place: CallPlace): Spool {
+  const addressOf = (part: ResultPart) => ({
+    ref: refOf(place, part),
+    ...(part.format === 'media' ? { contentType: part.contentType } : {}),
+  });
+  return {
+    bytesMax: storedBytesMax,
+    async put(part, chunks) {
+      const address = addressOf(part);
+      await store.put(address, chunks);
+      return address.ref;
+    },
+    async adopt(part, staged) {
+      const { ref } = addressOf(part);
+      await store.move(staged, ref);
+      return ref;
+    },
+  };
+}
+
+/** Text as a store takes it. */
+export async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  const charsAtOnce = 1_000_000;
+  for (let at = 0; at < text.length;) {
+    const last = text.charCodeAt(at + charsAtOnce - 1);
+    // A pair of surrogates stays together.
+    const end = at + charsAtOnce + (last >= 0xd800 && last <= 0xdbff ? 1 : 0);
+    yield Buffer.from(text.slice(at, end));
+    at = end;
+  }
+}
