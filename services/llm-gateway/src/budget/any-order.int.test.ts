@@ -78,6 +78,7 @@ it('is charged once, whatever happens in whatever order', async () => {
       if (isAtOnce) await Promise.all(steps.map(take));
       else for (const one of steps) await take(one);
       await take({ kind: 'complete', owner: 'a', cost: 7n });
+      await take({ kind: 'lapse', owner: 'a' });
 
       const lines = await database.query<{ stop_kind: string; cost: string }>(
         'select stop_kind, cost_nano_usd as cost from gateway.ledger where run_id = $1',

@@ -54,22 +54,39 @@ describe('a hold', () => {
       outcome: 'refused',
       refusedBy: 1,
       lefts: [100n, 10n],
+      others: 0,
+      isShared: false,
     });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });
     expect(await store.hold(thinkWork(), { levels: levels, needs: [10n, 10n] })).toEqual({ outcome: 'held' });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 10n, spent: 0n });
   });
 
-  it('of a dead process is taken over by the next one for the same call, and counts once', async () => {
-    const levels = [level('budget/taken-over', 100n)];
-    const other = [level('budget/a-newer-one', 100n), ...levels];
+  it('of a dead process counts beside that of the next one for the same call, until it lapses', async () => {
+    const of = level('budget/inherited', 100n);
     const work = thinkWork();
-    await storeOf('dead').hold(work, { levels: levels, needs: [80n] });
-    expect(await storeOf('alive').hold(work, { levels: other, needs: [70n, 70n] })).toEqual({ outcome: 'held' });
-    expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 70n, spent: 0n });
-    await storeOf('alive').charge({ call: work, levels: other, taken: [5n, 5n], entry: entryOf(work), thought: '{}' });
-    expect(await storeOf('alive').stateOf(level('budget/taken-over', 100n))).toEqual({ held: 0n, spent: 5n });
-    expect(await storeOf('alive').stateOf(level('budget/a-newer-one', 100n))).toEqual({ held: 0n, spent: 5n });
+    await storeOf('dead').hold(work, { levels: [of], needs: [80n] });
+    expect(await storeOf('alive').hold(work, { levels: [of], needs: [70n] })).toMatchObject({
+      outcome: 'refused',
+      lefts: [20n],
+      isShared: true,
+    });
+    await lapse(work.runId);
+    await storeOf('third').sweepHolds();
+    expect(await storeOf('alive').hold(work, { levels: [of], needs: [70n] })).toEqual({ outcome: 'held' });
+    expect(await storeOf('alive').stateOf(of)).toEqual({ held: 70n, spent: 0n });
+  });
+
+  it('is replaced when its own process holds again, on other levels, too, and for less', async () => {
+    const [of, other] = [level('budget/replaced', 100n), level('budget/a-newer-one', 100n)];
+    const work = thinkWork();
+    const store = storeOf('one');
+    await store.hold(work, { levels: [of], needs: [80n] });
+    expect(await store.hold(work, { levels: [other, of], needs: [70n, 70n] })).toEqual({ outcome: 'held' });
+    expect(await store.stateOf(of)).toEqual({ held: 70n, spent: 0n });
+    await store.charge({ call: work, levels: [other, of], taken: [5n, 5n], entry: entryOf(work), thought: '{}' });
+    expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 5n });
+    expect(await store.stateOf(other)).toEqual({ held: 0n, spent: 5n });
   });
 
   it('counts until it lapses, is renewed by its owner, and is given back by anyone', async () => {
@@ -108,20 +125,19 @@ describe('what a dead process had under way', () => {
     expect(await storeOf('a').stateOf(of)).toEqual({ held: 0n, spent: 0n });
   });
 
-  it('leaves a line when another takes its hold over, and none when it goes on itself', async () => {
+  it('leaves a line also when another has made the call meanwhile, and none when it goes on itself', async () => {
     const of = level('budget/heir', 100n);
     const work = thinkWork();
     const holding = { levels: [of], needs: [30n], line: lostLine(work) };
     await storeOf('dead').hold(work, holding);
     await storeOf('dead').hold(work, { ...holding, line: lostLine(work) });
-    expect(await lines(work.runId)).toEqual([]);
     await storeOf('heir').hold(work, { ...holding, line: lostLine(work) });
     await storeOf('heir').charge({ call: work, levels: [of], taken: [4n], entry: entryOf(work), thought: '{}' });
-    expect(
-      (await lines(work.runId))
-        .map(({ stop_kind }) => stop_kind)
-        .toSorted((a, b) => String(a).localeCompare(String(b))),
-    ).toEqual(['complete', 'lost']);
+    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 30n, spent: 4n });
+    await lapse(work.runId);
+    await storeOf('third').sweepHolds();
+    const kinds = (await lines(work.runId)).map(({ stop_kind }) => String(stop_kind));
+    expect(kinds.toSorted()).toEqual(['complete', 'lost']);
     expect(await storeOf('heir').stateOf(of)).toEqual({ held: 0n, spent: 4n });
   });
 
@@ -134,6 +150,7 @@ describe('what a dead process had under way', () => {
     expect((await storeOf('second').stateOf(of)).held).toBe(30n);
     await lapse(work.runId);
     expect(await storeOf('second').hold(work, exclusive)).toEqual({ outcome: 'held' });
+    await storeOf('third').sweepHolds();
     expect((await storeOf('second').stateOf(of)).held).toBe(40n);
   });
 });
@@ -157,7 +174,7 @@ describe('a charge', () => {
     expect(await database.query('select 1 from gateway.ledger where run_id = $1', [work.runId])).toHaveLength(1);
   });
 
-  it('of a zombie whose hold another took over settles the call for both', async () => {
+  it('of a zombie, beside whose hold another made its own, settles the call for both', async () => {
     const of = level('budget/zombie', 100n);
     const work = thinkWork();
     await storeOf('zombie').hold(work, { levels: [of], needs: [50n] });
@@ -196,12 +213,12 @@ describe('a charge', () => {
     const of = level('budget/abandoned', 100n);
     const work = thinkWork();
     await storeOf('stopping').hold(work, { levels: [of], needs: [50n] });
-    await storeOf('heir').hold(work, { levels: [of], needs: [60n] });
+    await storeOf('heir').hold(work, { levels: [of], needs: [40n] });
     const entry = { ...entryOf(work), stop_kind: 'abandoned' as const, is_final: false };
     const settlement = { call: work, levels: [of], taken: [2n], entry, thought: undefined };
     await storeOf('stopping').charge(settlement);
     await storeOf('stopping').charge(settlement);
-    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 60n, spent: 2n });
+    expect(await storeOf('heir').stateOf(of)).toEqual({ held: 40n, spent: 2n });
   });
 
   it('can not be changed or removed from the books', async () => {

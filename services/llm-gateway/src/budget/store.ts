@@ -1,13 +1,14 @@
 /**
- * Holds and charges in Postgres, one round trip each. The rules are in the functions of the migration; who may spend how
- * much is decided by levels and needs that come in.
+ * Holds, charges and slices in Postgres. The rules are in the functions of the migrations; who may spend how much is decided by
+ * levels and needs that come in. Holds and charges of calls at the same time go together, in one transaction each.
  */
 import type { Queryable } from '@pawl/db';
 import type { Level } from './levels.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import { storable } from '../ledger/storable.ts';
+import { createGroupCommit } from './group-commit.ts';
 
-/** How long a hold outlives the last sign of its process. */
+/** How long a hold or a slice outlives the last sign of its process. */
 export const leaseMs = 45_000;
 
 export type CallAddress = { runId: string; m: number };
@@ -18,8 +19,17 @@ export type HoldOutcome =
   | { outcome: 'in-use' }
   /** The call was settled before; `thought` is its fact as JSON text. */
   | { outcome: 'settled'; thought: string }
-  /** `refusedBy` does not have enough; nothing was held. `lefts` are what was left, in the levels' order and units. */
-  | { outcome: 'refused'; refusedBy: number; lefts: bigint[] };
+  | {
+      /** `refusedBy` does not have enough; nothing was held. */
+      outcome: 'refused';
+      refusedBy: number;
+      /** What was left, in the levels' order and units. */
+      lefts: bigint[];
+      /** Other replicas that have a slice of one of the levels. */
+      others: number;
+      /** Whether another process, dead or alive, still holds something for this very call. */
+      isShared: boolean;
+    };
 
 /** The part of a level that a charge needs. */
 export type ChargedLevel = { key: string; window: { fromMs: number } };
@@ -31,6 +41,8 @@ export type Settlement = {
   levels: readonly ChargedLevel[];
   /** What the call took from each level. */
   taken: readonly bigint[];
+  /** What of that comes out of the owner's slice of each level; absent for calls that were held in Postgres. */
+  covered?: readonly bigint[] | undefined;
   /** Absent when no model was asked. */
   entry: LedgerEntry | undefined;
   /** The thought fact as JSON text; absent when the call is given up here and will be made again elsewhere. */
@@ -43,34 +55,53 @@ export type Holding = {
   needs: readonly bigint[];
   /** What the books will say if this process dies before it settles the call. */
   line?: LedgerEntry | undefined;
-  /** Leave a hold alone that is still alive. */
+  /** Refused while anybody holds something for the call. */
   isExclusive?: boolean;
+  /** Whether this process holds something for the call that this hold replaces. */
+  isReplacing?: boolean;
 };
 
 export type BudgetStore = {
-  /** Holds `needs` on all levels or on none. Repeating it for the same call replaces the earlier hold. */
+  /** Holds `needs` on all levels or on none. What this process held for the call before is replaced. */
   hold(call: CallAddress, holding: Holding): Promise<HoldOutcome>;
   /** Settles a call once, whatever is repeated. Gives the thought that had been stored by another, if any. */
   charge(settlement: Settlement): Promise<string | undefined>;
   /** The reply of a call that was settled before, as it was stored. */
   storedReply(call: CallAddress): Promise<string | undefined>;
+  /** Draws more for this process's slice, no more than Postgres finds fit; gives all it ever drew less what it gave back. */
+  draw(level: Level, of: { wish: bigint; least: bigint; isNew: boolean }): Promise<bigint>;
+  /** Gives some of the slice back; what `draw` gives, or undefined when the slice has lapsed. */
+  giveBack(level: Level, amount: bigint): Promise<bigint | undefined>;
+  /** Renews slices; of each what `draw` gives, or undefined when it has lapsed. */
+  renewSlices(levels: readonly Level[]): Promise<(bigint | undefined)[]>;
   /** Renews all holds of this process. */
   renewHolds(): Promise<void>;
-  /** Gives back what lapsed holds had set aside; how many there were. */
+  /** Gives back what lapsed holds and slices had set aside; how many there were. */
   sweepHolds(): Promise<number>;
-  /** What is held and spent on a level's current window. */
+  /** What is held, slices included, and spent on a level's current window. */
   stateOf(level: Level): Promise<{ held: bigint; spent: bigint }>;
 };
 
-type HoldRow = { stored: string | null; refused: number | null; left_over: string[]; in_use: boolean };
-
 const sweptMax = 500;
+const group = { itemsMax: 100, withinMs: 10_000 };
+
+type Held = { call: CallAddress; holding: Holding };
 
 /** `owner` names this process; it has to be unique among all that ever ran. */
 export function createBudgetStore(database: Queryable, owner: string): BudgetStore {
+  const holdInGroup = createGroupCommit<Held, HoldOutcome>({
+    ...group,
+    keyOf: ({ call }) => keyOf(call),
+    commit: (items) => holdAll(database, owner, items),
+  });
+  const chargeInGroup = createGroupCommit<Settlement, string | undefined>({
+    ...group,
+    keyOf: ({ call }) => keyOf(call),
+    commit: (items) => chargeAll(database, owner, items),
+  });
   return {
-    hold: (call, holding) => hold(database, owner, { call, ...holding }),
-    charge: (settlement) => charge(database, settlement.owner ?? owner, settlement),
+    hold: (call, holding) => holdInGroup({ call, holding }),
+    charge: chargeInGroup,
     async storedReply(call) {
       const [row] = await database.query<{ thought: string }>(
         'select thought from gateway.replies where run_id = $1 and m = $2',
@@ -78,6 +109,23 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
       );
       return row?.thought;
     },
+    async draw({ key, window, limit }, { wish, least, isNew }) {
+      const [row] = await database.query<{ net: string }>(
+        'select gateway.draw($1, $2, $3, $4, $5, $6, $7, $8) as net',
+        [owner, leaseMs, storable(key), new Date(window.fromMs), ...[limit, wish, least].map(String), isNew],
+      );
+      return BigInt(row?.net ?? 0);
+    },
+    async giveBack({ key, window }, amount) {
+      const [row] = await database.query<{ net: string | null }>('select gateway.give_back($1, $2, $3, $4) as net', [
+        owner,
+        storable(key),
+        new Date(window.fromMs),
+        amount.toString(),
+      ]);
+      return row?.net == null ? undefined : BigInt(row.net);
+    },
+    renewSlices: (levels) => renewSlices(database, owner, levels),
     async renewHolds() {
       await database.query(
         `update gateway.holds set expires_at = clock_timestamp() + $2 * interval '1 millisecond' where owner = $1`,
@@ -98,52 +146,100 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
   };
 }
 
-async function hold(
-  database: Queryable,
-  owner: string,
-  { call, levels, needs, line, isExclusive = false }: Holding & { call: CallAddress },
-): Promise<HoldOutcome> {
-  const [row] = await database.query<HoldRow>(
-    'select stored, refused, left_over, in_use from gateway.hold($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
-    [
-      call.runId,
-      call.m,
-      owner,
-      leaseMs,
-      ...countersOf(levels),
-      levels.map((level) => level.limit.toString()),
-      needs.map(String),
-      line ? JSON.stringify(line) : null,
-      isExclusive,
-    ],
-  );
+type HeldRow = {
+  stored?: string;
+  in_use?: boolean;
+  refused?: number;
+  left?: string[];
+  others?: number;
+  is_shared?: boolean;
+};
+
+async function holdAll(database: Queryable, owner: string, items: readonly Held[]): Promise<HoldOutcome[]> {
+  const counters = new Map<string, { place: number; key: string; fromMs: number }>();
+  const placeOf = ({ key, window }: Level): number => {
+    const id = `${window.fromMs} ${key}`;
+    const known = counters.get(id);
+    if (known) return known.place;
+    counters.set(id, { place: counters.size + 1, key: storable(key), fromMs: window.fromMs });
+    return counters.size;
+  };
+  const calls = items.map(({ call, holding }, position) => ({
+    place: position + 1,
+    run_id: call.runId,
+    m: call.m,
+    is_exclusive: holding.isExclusive ?? false,
+    is_replacing: holding.isReplacing ?? false,
+    levels: holding.levels.map(placeOf),
+    limits: holding.levels.map(({ limit }) => limit.toString()),
+    needs: holding.needs.map(String),
+    line: holding.line,
+  }));
+  const keys = [...counters.values()];
+  const [row] = await database.query<{ outcomes: HeldRow[] }>('select gateway.hold($1, $2, $3, $4, $5) as outcomes', [
+    owner,
+    leaseMs,
+    keys.map(({ key }) => key),
+    keys.map(({ fromMs }) => new Date(fromMs)),
+    JSON.stringify(calls),
+  ]);
   if (!row) throw new TypeError('gateway.hold gave no row');
-  if (row.in_use) return { outcome: 'in-use' };
-  if (row.stored !== null) return { outcome: 'settled', thought: row.stored };
-  if (row.refused === null) return { outcome: 'held' };
-  return { outcome: 'refused', refusedBy: row.refused - 1, lefts: row.left_over.map(BigInt) };
+  return row.outcomes.map(outcomeOf);
 }
 
-async function charge(
+function outcomeOf(row: HeldRow): HoldOutcome {
+  if (row.stored !== undefined) return { outcome: 'settled', thought: row.stored };
+  if (row.in_use) return { outcome: 'in-use' };
+  if (row.refused === undefined) return { outcome: 'held' };
+  return {
+    outcome: 'refused',
+    refusedBy: row.refused - 1,
+    lefts: (row.left ?? []).map(BigInt),
+    others: row.others ?? 0,
+    isShared: row.is_shared ?? false,
+  };
+}
+
+async function chargeAll(
   database: Queryable,
   owner: string,
-  { call, levels, taken, entry, thought }: Settlement,
-): Promise<string | undefined> {
-  const [row] = await database.query<{ stored: string | null }>(
-    'select gateway.charge($1, $2, $3, $4, $5, $6, $7, $8) as stored',
-    [
-      call.runId,
-      call.m,
-      owner,
-      thought ?? null,
-      ...countersOf(levels),
-      taken.map(String),
-      entry ? JSON.stringify(entry) : null,
-    ],
-  );
-  return row?.stored ?? undefined;
+  items: readonly Settlement[],
+): Promise<(string | undefined)[]> {
+  const calls = items.map(({ call, levels, taken, covered, entry, thought, ...rest }, position) => ({
+    place: position + 1,
+    run_id: call.runId,
+    m: call.m,
+    owner: rest.owner ?? owner,
+    thought,
+    entry,
+    keys: levels.map(({ key }) => storable(key)),
+    windows: levels.map(({ window }) => new Date(window.fromMs)),
+    taken: taken.map(String),
+    covered: covered?.map(String),
+  }));
+  const [row] = await database.query<{ stored: (string | null)[] }>('select gateway.charge($1) as stored', [
+    JSON.stringify(calls),
+  ]);
+  return items.map((_item, position) => row?.stored[position] ?? undefined);
 }
 
-function countersOf(levels: readonly ChargedLevel[]): [keys: string[], windows: Date[]] {
-  return [levels.map((level) => storable(level.key)), levels.map((level) => new Date(level.window.fromMs))];
+async function renewSlices(
+  database: Queryable,
+  owner: string,
+  levels: readonly Level[],
+): Promise<(bigint | undefined)[]> {
+  if (levels.length === 0) return [];
+  const rows = await database.query<{ place: number; net: string }>(
+    `update gateway.slices s set expires_at = clock_timestamp() + $2 * interval '1 millisecond'
+       from unnest($3::text[], $4::timestamptz[]) with ordinality as u(key, window_from, place)
+       where s.owner = $1 and s.key = u.key and s.window_from = u.window_from
+       returning (u.place - 1)::integer as place, s.net`,
+    [owner, leaseMs, levels.map(({ key }) => storable(key)), levels.map(({ window }) => new Date(window.fromMs))],
+  );
+  const nets = new Map(rows.map(({ place, net }) => [place, BigInt(net)]));
+  return levels.map((_level, position) => nets.get(position));
+}
+
+function keyOf({ runId, m }: CallAddress): string {
+  return `${runId}/${m}`;
 }
