@@ -1,7 +1,7 @@
 /** One piece of work from its message to its acknowledgement. */
 import type { JsMsg } from '@nats-io/jetstream';
 import { RejectedError, UnavailableError, workSchema, type Work } from '@pawl/contracts';
-import { newSpanId, recordSpan, type TraceContext } from '@pawl/telemetry';
+import { recordSpan, type TraceContext } from '@pawl/telemetry';
 import { dropWorkBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 import { claimOf, decodeMessage, traceOf } from './message.ts';
@@ -65,7 +65,7 @@ function recordProcess(done: { kind: Work['kind']; trace: TraceContext; startedA
   recordSpan({
     name: `process pawl.${done.kind}`,
     kind: 'consumer',
-    trace: { traceId, spanId: newSpanId(), parentSpanId: spanId, isSampled },
+    trace: { traceId, parentSpanId: spanId, isSampled },
     startedAtMs: done.startedAtMs,
     endedAtMs: Date.now(),
     attributes: {

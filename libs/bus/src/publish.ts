@@ -4,7 +4,7 @@
  */
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
 import { partitionOf, slotOf, streams, subjects, type Fact, type Work } from '@pawl/contracts';
-import { newSpanId, recordSpan, type TraceContext } from '@pawl/telemetry';
+import { recordSpan, type TraceContext } from '@pawl/telemetry';
 import { dropWorkBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 import { orUnavailable, withPatience } from './failures.ts';
@@ -82,7 +82,7 @@ function recordSend(message: Outgoing, startedAtMs: number): void {
   recordSpan({
     name: `send ${message.template}`,
     kind: 'producer',
-    trace: { traceId, spanId: newSpanId(), parentSpanId: spanId, isSampled },
+    trace: { traceId, parentSpanId: spanId, isSampled },
     startedAtMs,
     endedAtMs: Date.now(),
     attributes: {

@@ -1,11 +1,11 @@
 /** Content hashes: SHA-256 over canonical JSON (RFC 8785), so that key order and spacing don't count. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { exactJson } from './exact-json.ts';
 
 /** SHA-256 of a text in lower-case hex. */
 export function sha256(text: string | Uint8Array): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }
 
 /** Canonical JSON (RFC 8785) of a JSON value. */

@@ -2,15 +2,25 @@
  * Writing spans whose ids are known beforehand. With no SDK started, the OpenTelemetry API hands out
  * no-op tracers and nothing here does any work.
  */
-import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Context } from '@opentelemetry/api';
+import {
+  context,
+  ProxyTracerProvider,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Tracer,
+} from '@opentelemetry/api';
 import { idsForNextSpan } from './id-generator.ts';
 import { schemaUrl } from './names.ts';
-import { formatTraceparent, type TraceContext } from './trace-context.ts';
+import { formatTraceparent, newSpanId, type TraceContext } from './trace-context.ts';
 
 export type FinishedSpan = {
   name: string;
   kind: 'internal' | 'client' | 'producer' | 'consumer';
-  trace: { traceId: string; spanId: string; parentSpanId?: string | undefined; isSampled: boolean };
+  /** Without `spanId` it gets a random one. */
+  trace: { traceId: string; spanId?: string; parentSpanId?: string | undefined; isSampled: boolean };
   /** Unix time in milliseconds. */
   startedAtMs: number;
   endedAtMs: number;
@@ -28,26 +38,28 @@ const kinds = {
 
 /** Reports a span that has already ended, under exactly the given ids. Without an exporter it does nothing. */
 export function recordSpan(span: FinishedSpan): void {
-  if (!span.trace.isSampled) return;
-  const { traceId, spanId, parentSpanId } = span.trace;
+  const tracer = span.trace.isSampled && startedTracer();
+  if (!tracer) return;
+  const { traceId, spanId = newSpanId(), parentSpanId } = span.trace;
   const parent = parentSpanId
     ? contextOf({ traceId, spanId: parentSpanId, isSampled: true })
     : trace.deleteSpan(context.active());
+  const { name, startedAtMs: startTime, attributes } = span;
   const recorded = idsForNextSpan({ traceId, spanId }, () =>
-    trace
-      .getTracerProvider()
-      .getTracer('pawl', undefined, { schemaUrl })
-      .startSpan(
-        span.name,
-        { kind: kinds[span.kind], startTime: span.startedAtMs, attributes: span.attributes },
-        parent,
-      ),
+    tracer.startSpan(name, { kind: kinds[span.kind], startTime, attributes }, parent),
   );
   if (span.error) {
     recorded.setAttribute('error.type', span.error.type);
     recorded.setStatus({ code: SpanStatusCode.ERROR, message: span.error.message });
   }
   recorded.end(span.endedAtMs);
+}
+
+/** Undefined while no SDK has been started. */
+function startedTracer(): Tracer | undefined {
+  const provider = trace.getTracerProvider();
+  if (!(provider instanceof ProxyTracerProvider)) return provider.getTracer('pawl', undefined, { schemaUrl });
+  return provider.getDelegateTracer('pawl', undefined, { schemaUrl });
 }
 
 /** Runs `body` with `parent` as the active span, so that what instrumented libraries report hangs under it. */

@@ -3,7 +3,7 @@
  * so a redelivered message reports the same span again instead of a second one.
  * Source: W3C Trace Context, https://www.w3.org/TR/trace-context/
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** Where a child hangs: `traceId` (32 hex digits) and `spanId` (16 hex digits) of its parent. */
 export type TraceContext = { traceId: string; spanId: string; isSampled: boolean };
@@ -48,5 +48,5 @@ export function callSpanId(runId: string, m: number, i: number): string {
 }
 
 function spanIdOf(name: string): string {
-  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+  return hash('sha256', name).slice(0, 16);
 }
