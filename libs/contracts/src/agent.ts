@@ -61,6 +61,11 @@ export const wordNames = [
   'replan',
   'textProtocol',
   'repair',
+  'answerFormat',
+  'environment',
+  'newInput',
+  'summary',
+  'shortened',
 ] as const;
 
 export const agentSpecSchema = z.strictObject({

@@ -7,6 +7,7 @@ import { purposeSchema } from './agent.ts';
 import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, signalIdSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
 import { observationSchema, trustSchema } from './observation.ts';
+import { spendingRunSchema } from './spending.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
 import { usageSchema } from './usage.ts';
 
@@ -61,7 +62,16 @@ export const thoughtSchema = z.object({
   calls: z.array(toolCallSchema),
   /** The provider's own word for why it ended, for example `stop`, `tool_calls`, `length`. */
   finishReason: z.string().optional(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  /** What the run had too little of for the whole reply, so that it broke off. */
+  cutBy: z.enum(['spend', 'tokens']).optional(),
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      /** On `budget_exceeded`: input tokens, by the bound of `inputTokensMax`, that a closing call may have. */
+      closingTokens: index.optional(),
+    })
+    .optional(),
   route: modelCallSchema.optional(),
   usage: usageSchema,
   costNanoUsd: nanoUsdSchema,
@@ -140,7 +150,7 @@ export const startedSchema = z.object({
   /** The call of another run that this run answers. */
   parent: z.object({ runId: runIdSchema, m: index, i: index }).optional(),
   /** Runs above this one, nearest first, each with what it may spend in all: money of this run is theirs, too. */
-  ancestors: z.array(z.object({ runId: runIdSchema, spendLimitNanoUsd: nanoUsdSchema })).optional(),
+  ancestors: z.array(spendingRunSchema).optional(),
   /** Classes of data that what this run was asked belongs to. */
   dataClasses: z.array(objectNameSchema).optional(),
   /** Whether what this run was asked comes out of untrusted data. */

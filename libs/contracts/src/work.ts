@@ -4,6 +4,7 @@ import { purposeSchema } from './agent.ts';
 import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, toolNameSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
 import { actingUserSchema } from './facts.ts';
+import { reserveSchema, spendingRunSchema } from './spending.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
 
 const index = z.number().int().nonnegative();
@@ -55,10 +56,16 @@ export const thinkWorkSchema = z.object({
   tools: z.array(offeredToolSchema),
   /** Output tokens at the most; the provider gets this as its limit. */
   maxOutputTokens: z.number().int().positive(),
+  /** Fewer output tokens than this are not worth the call. Default 64. */
+  minOutputTokens: z.number().int().positive().optional(),
+  /** Whether the run has fewer output tokens left than such a call usually gets. */
+  isOutputShort: z.boolean().optional(),
   /** What the run's budget may reach with this call: the run's limit, less the reserve for the closing call. */
   runSpendLimitNanoUsd: nanoUsdSchema,
-  /** Runs above this one, each with what it may spend in all; every one has to have room for the call. */
-  ancestors: z.array(z.object({ runId: runIdSchema, spendLimitNanoUsd: nanoUsdSchema })).optional(),
+  /** The call that closes the run, for which this one leaves room; absent on that call itself. */
+  reserve: reserveSchema.optional(),
+  /** Runs above this one, nearest first; every one has to have room for the call. */
+  ancestors: z.array(spendingRunSchema).optional(),
   /** Whether the words beside tool calls are neither streamed nor kept. */
   areThoughtsHidden: z.boolean().optional(),
   /** Classes of the data that the run has touched: only endpoints that are allowed for all of them are asked. */

@@ -39,6 +39,7 @@ it('is charged once, whatever happens in whatever order', async () => {
         title: 'any',
         unit: 'nano-usd',
         limit: 1_000n,
+        keptBack: 0n,
         window: { fromMs: 0, toMs: null },
         isRate: false,
       };

@@ -3,7 +3,7 @@
  *
  * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
-import { formatNano, parseNano, type Budget, type BudgetSpec } from '@pawl/contracts';
+import { formatNano, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
 import type { Window } from './window.ts';
 
 /** What a level counts: nano-USD, tokens, calls, or calls under way at once. */
@@ -17,6 +17,8 @@ export type Level = {
   title: string;
   unit: Unit;
   limit: bigint;
+  /** What is kept back beyond the limit for closing calls. */
+  keptBack: bigint;
   window: Window;
   /** Whether what it refuses is only too fast, and may be asked again when others are through or the window is over. */
   isRate: boolean;
@@ -28,26 +30,62 @@ export type Spender = {
   /** Absent for calls that no agent makes. */
   agent?: string | undefined;
   userId?: string | undefined;
-  /** The run of the call and the runs above it, each with what it may spend in all. */
-  runs: readonly { runId: string; limitNanoUsd: bigint }[];
+  /** The run of the call and the runs above it, each with what it may spend in all, and what closes it. */
+  runs: readonly SpendingRun[];
 };
+
+export type SpendingRun = { runId: string; limitNanoUsd: bigint; reserve?: Reserve | undefined };
+
+/** What closing calls may need at the worst. */
+export type KeptBack = { 'nano-usd': bigint; tokens: bigint };
+
+const nothingKept: KeptBack = { 'nano-usd': 0n, tokens: 0n };
 
 /** A budget and the window of it that counts now. */
 export type DatedBudget = { budget: Budget; window: Window };
 
-/** Levels of a call, in locking order. */
-export function levelsOf(spender: Spender, budgets: readonly DatedBudget[]): Level[] {
-  const ofBudgets = budgets.filter(({ budget }) => appliesTo(budget.spec, spender)).map(levelOf);
-  const ofRuns = spender.runs.map(({ runId, limitNanoUsd }, distance): Level => ({
+/** Levels of a call, in locking order. What closes a run is kept back on its own level, on those above it and on budgets. */
+export function levelsOf(
+  spender: Spender,
+  budgets: readonly DatedBudget[],
+  keptBackFor: (reserve: Reserve) => KeptBack = () => nothingKept,
+): Level[] {
+  let kept = nothingKept;
+  const ofRuns = spender.runs.map((run, distance): Level => {
+    kept = run.reserve ? sumOf(kept, keptBackFor(run.reserve)) : kept;
+    return levelOfRun(run, distance, kept);
+  });
+  const ofBudgets = budgets
+    .filter(({ budget }) => appliesTo(budget.spec, spender))
+    .map((dated) => keepBack(levelOf(dated), kept));
+  return [...ofBudgets, ...ofRuns].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+function levelOfRun({ runId, limitNanoUsd, reserve }: SpendingRun, distance: number, kept: KeptBack): Level {
+  const whole = reserve ? BigInt(reserve.spendLimitNanoUsd) : limitNanoUsd;
+  const rest = whole - kept['nano-usd'];
+  const limit = rest < limitNanoUsd ? rest : limitNanoUsd;
+  return {
     kind: 'run',
     key: `run/${runId}`,
     title: distance === 0 ? 'the spend limit of the run' : `the spend limit of the run above it, ${runId},`,
     unit: 'nano-usd',
-    limit: limitNanoUsd,
+    limit,
+    keptBack: whole - limit,
     window: { fromMs: 0, toMs: null },
     isRate: false,
-  }));
-  return [...ofBudgets, ...ofRuns].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  };
+}
+
+/** What is only too fast comes back by itself, so nothing has to be kept of it. */
+function keepBack(level: Level, kept: KeptBack): Level {
+  const isCounted = level.unit === 'nano-usd' || level.unit === 'tokens';
+  const keptBack = isCounted && !level.isRate ? kept[level.unit as keyof KeptBack] : 0n;
+  return { ...level, limit: level.limit - keptBack, keptBack };
+}
+
+function sumOf(a: KeptBack, b: KeptBack): KeptBack {
+  return { 'nano-usd': a['nano-usd'] + b['nano-usd'], tokens: a.tokens + b.tokens };
 }
 
 /** The level of one budget. */
@@ -60,6 +98,7 @@ export function levelOf({ budget, window }: DatedBudget): Level {
     title: `budget "${budget.metadata.name}" of app "${scope.app}"`,
     unit,
     limit,
+    keptBack: 0n,
     window,
     isRate: unit === 'concurrent' || budget.spec.window === 'minute',
   };
@@ -69,7 +108,8 @@ export function levelOf({ budget, window }: DatedBudget): Level {
 export function refusalOf(level: Level, left: bigint, needed: bigint): string {
   const title = level.title[0]?.toUpperCase() + level.title.slice(1);
   const rest = left < 0n ? 0n : left;
-  return `${title} has ${amountText(level.unit, rest)} left; this call may need ${amountText(level.unit, needed)}.`;
+  const beside = level.keptBack > 0n ? ` beside ${amountText(level.unit, level.keptBack)} for its closing answer` : '';
+  return `${title} has ${amountText(level.unit, rest)} left${beside}; this call may need ${amountText(level.unit, needed)}.`;
 }
 
 function appliesTo(spec: BudgetSpec, spender: Spender): boolean {

@@ -20,7 +20,16 @@ afterAll(() => database.close());
 
 function level(key: string, limit: bigint): Level {
   const kind = key.startsWith('run/') ? 'run' : 'budget';
-  return { kind, key, title: key, unit: 'nano-usd', limit, window: { fromMs: 0, toMs: null }, isRate: false };
+  return {
+    kind,
+    key,
+    title: key,
+    unit: 'nano-usd',
+    limit,
+    keptBack: 0n,
+    window: { fromMs: 0, toMs: null },
+    isRate: false,
+  };
 }
 const storeOf = (owner: string) => createBudgetStore(database, owner);
 const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n };

@@ -5,16 +5,23 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Registry } from '@pawl/bus';
-import { noUsage, UnavailableError, type Candidate, type ModelRouteSpec } from '@pawl/contracts';
+import {
+  inputTokensMax,
+  noUsage,
+  UnavailableError,
+  type Candidate,
+  type ModelRouteSpec,
+  type Reserve,
+} from '@pawl/contracts';
 import type { BudgetSource } from '../budget/budget-source.ts';
-import { levelsOf, refusalOf, type Level } from '../budget/levels.ts';
+import { levelsOf, refusalOf, type Level, type Spender } from '../budget/levels.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
+import { closingTokensOf, keptBackFor, type ClosingCall } from '../budget/reserve.ts';
 import type { SpareHolds } from '../budget/spare-holds.ts';
 import type { BudgetStore, CallAddress, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { findPrice } from '../price/candidate-price.ts';
-import { inputTokensMax } from '../price/input-bound.ts';
 import { costOf, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
 import { resolveSecrets, type SecretSource } from '../providers/secrets.ts';
 import { rankCandidates, type EndpointState, type RankedCandidate } from '../route/rank-candidates.ts';
@@ -39,6 +46,8 @@ export type Plan = {
   ranked: readonly RankedCandidate[];
   levels: Level[];
   inputTokensMax: number;
+  /** The call that can still close the run when this one is refused. */
+  closing: ClosingCall | undefined;
 };
 
 export type Admission =
@@ -90,8 +99,40 @@ export function planCall(deps: AdmissionDeps, request: ModelRequest, nowMs: numb
     chance: Math.random,
   });
   if ('blocked' in ranking) return deny(ranking.blocked, ranking.message);
-  const levels = levelsOf(spender, deps.budgets.budgetsOf(spender.app, nowMs));
-  return { spec, ranked: ranking.ranked, levels, inputTokensMax: textTokensMax + imageTokensMax(request.messages) };
+  return {
+    spec,
+    ranked: ranking.ranked,
+    ...moneyOf(deps, request, nowMs),
+    inputTokensMax: textTokensMax + imageTokensMax(request.messages),
+  };
+}
+
+/** The levels of a call, less what closing calls may need, and what closes the run when this call is refused. */
+function moneyOf(deps: AdmissionDeps, request: ModelRequest, nowMs: number): Pick<Plan, 'levels' | 'closing'> {
+  const { spender } = request;
+  const pricesOf = (route: string) => pricesOfRoute(deps, { app: spender.app, route }, nowMs);
+  const keptBack = (reserve: Reserve) => keptBackFor(pricesOf(reserve.route), reserve);
+  const levelsFor = (runs: Spender['runs']) =>
+    levelsOf({ ...spender, runs }, deps.budgets.budgetsOf(spender.app, nowMs), keptBack);
+  const levels = levelsFor(spender.runs);
+  const [own, ...above] = spender.runs;
+  if (request.isClosing) {
+    const prices = pricesOf(request.route);
+    return { levels, closing: { levels, prices, outputTokensMax: request.outputTokensMin.run } };
+  }
+  if (!own?.reserve) return { levels, closing: undefined };
+  const { route, outputTokensMax, spendLimitNanoUsd } = own.reserve;
+  const last = { runId: own.runId, limitNanoUsd: BigInt(spendLimitNanoUsd) };
+  return { levels, closing: { levels: levelsFor([last, ...above]), prices: pricesOf(route), outputTokensMax } };
+}
+
+/** The known prices of a route's endpoints. */
+function pricesOfRoute({ registry }: AdmissionDeps, of: { app: string; route: string }, nowMs: number): ModelPrice[] {
+  const { candidates = [] } = registry.find('ModelRoute', of.app, of.route)?.object.spec ?? {};
+  return candidates.flatMap((candidate) => {
+    const finding = findPrice(candidate, new Date(nowMs));
+    return 'price' in finding ? [finding.price] : [];
+  });
 }
 
 function formatOf({ options }: ModelRequest): object | undefined {
@@ -179,7 +220,8 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     const fit = fitOutput(lefts, target.price, wanted);
     if ('blockedBy' in fit || tries >= holdTriesMax) {
       const refusal = 'blockedBy' in fit ? fit : { blockedBy: held.refusedBy, outputTokensMin: bounds.outputTokensMax };
-      return { outcome: 'denied', denial: denialOfLevel(lefts, target.price, { ...wanted, ...refusal }) };
+      const denial = denialOfLevel(lefts, target.price, { ...wanted, ...refusal });
+      return { outcome: 'denied', denial: withClosing(denial, plan.closing, lefts) };
     }
     bounds = { inputTokensMax: wanted.inputTokensMax, outputTokensMax: fit.outputTokensMax };
   }
@@ -241,6 +283,12 @@ function denialOfLevel(
   if (!level.isRate || needed > level.limit) return { code: 'budget_exceeded', message };
   const retryAfterMs = level.window.toMs === null ? 1_000 : Math.max(1_000, level.window.toMs - Date.now());
   return { code: 'rate_limited', message, retryAfterMs };
+}
+
+/** A refusal for money says how long the call may be that closes the run. */
+function withClosing(denial: Denial, closing: ClosingCall | undefined, lefts: readonly Left[]): Denial {
+  if (denial.code !== 'budget_exceeded' || !closing) return denial;
+  return { ...denial, closingTokens: closingTokensOf(closing, lefts) };
 }
 
 function deny(code: Denial['code'], message: string): { denial: Denial } {

@@ -32,6 +32,8 @@ export type ModelRequest = {
   outputTokensMax: number;
   /** Fewer output tokens than this are not worth a call, on shared budgets and on limits of runs. */
   outputTokensMin: { budget: number; run: number };
+  /** Whether it is the last call of its run, for which others have left room. */
+  isClosing?: boolean;
   /** Classes of the data in it. */
   dataClasses: readonly string[];
   deadlineAtMs: number;

@@ -10,6 +10,8 @@ export type Denial = {
   message: string;
   /** When it makes sense to ask again. */
   retryAfterMs?: number;
+  /** On `budget_exceeded`: input tokens that the call that closes the run may have. */
+  closingTokens?: number;
 };
 
 type End = ModelCallResult['end'];

@@ -62,9 +62,13 @@ export function worstCase(price: ModelPrice, bounds: RequestBounds): bigint {
 /** The most output tokens, up to `bounds.outputTokensMax`, whose worst case is within `leftNanoUsd`; -1 when not even 0 fit. */
 export function outputTokensWithin(price: ModelPrice, bounds: RequestBounds, leftNanoUsd: bigint): number {
   const fits = (outputTokensMax: number) => worstCase(price, { ...bounds, outputTokensMax }) <= leftNanoUsd;
-  if (!fits(0)) return -1;
+  return fits(0) ? largestWithin(bounds.outputTokensMax, fits) : -1;
+}
+
+/** The largest number up to `max` that fits, where 0 does and every number below one that fits does, too. */
+export function largestWithin(max: number, fits: (count: number) => boolean): number {
   let low = 0;
-  let high = bounds.outputTokensMax;
+  let high = max;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     if (fits(middle)) low = middle;

@@ -1,5 +1,6 @@
 /** What a piece of think work asks the gateway for. Pure. */
 import type { OfferedTool, ThinkWork } from '@pawl/contracts';
+import type { SpendingRun } from '../budget/levels.ts';
 import { leastOutput } from '../budget/requirement.ts';
 import type { ModelRequest } from '../call/model-request.ts';
 import { answerSchemaOf } from '../providers/answer-format.ts';
@@ -18,7 +19,8 @@ export function requestOfWork(work: ThinkWork): ModelRequest {
     answerSchema: answerSchemaOf(work),
     choices: 1,
     outputTokensMax: work.maxOutputTokens,
-    outputTokensMin: leastOutput(work.maxOutputTokens),
+    outputTokensMin: leastOutputOf(work),
+    isClosing: isClosing(work),
     dataClasses: work.dataClasses ?? [],
     deadlineAtMs: Date.parse(work.deadlineAt),
     callIdPrefix: `call_${work.m}`,
@@ -29,14 +31,25 @@ function toolOf({ name, description, parameters }: OfferedTool): object {
   return { type: 'function', function: { name, description, parameters } };
 }
 
+/** Others have left room for a closing call, so that it takes what there is. */
+function leastOutputOf(work: ThinkWork): ModelRequest['outputTokensMin'] {
+  const { run, budget } = leastOutput(work.maxOutputTokens);
+  const wanted = Math.min(work.minOutputTokens ?? run, work.maxOutputTokens);
+  return { run: wanted, budget: isClosing(work) ? wanted : Math.max(wanted, budget) };
+}
+
+function isClosing({ purpose, reserve }: ThinkWork): boolean {
+  return purpose === 'conclude' && reserve === undefined;
+}
+
 /** The run and those above it. One that is named twice counts once, with the lower limit. */
-function runsOf(work: ThinkWork): { runId: string; limitNanoUsd: bigint }[] {
-  const own = { runId: work.runId, spendLimitNanoUsd: work.runSpendLimitNanoUsd };
-  const limits = new Map<string, bigint>();
-  for (const { runId, spendLimitNanoUsd } of [own, ...(work.ancestors ?? [])]) {
-    const limit = BigInt(spendLimitNanoUsd);
-    const known = limits.get(runId);
-    limits.set(runId, known === undefined || limit < known ? limit : known);
+function runsOf(work: ThinkWork): SpendingRun[] {
+  const own = { runId: work.runId, spendLimitNanoUsd: work.runSpendLimitNanoUsd, reserve: work.reserve };
+  const runs = new Map<string, SpendingRun>();
+  for (const { runId, spendLimitNanoUsd, reserve } of [own, ...(work.ancestors ?? [])]) {
+    const limitNanoUsd = BigInt(spendLimitNanoUsd);
+    const known = runs.get(runId);
+    if (known === undefined || limitNanoUsd < known.limitNanoUsd) runs.set(runId, { runId, limitNanoUsd, reserve });
   }
-  return [...limits].map(([runId, limitNanoUsd]) => ({ runId, limitNanoUsd }));
+  return [...runs.values()];
 }

@@ -3,21 +3,23 @@ import type { Thought, ThinkWork } from '@pawl/contracts';
 import type { Target } from '../call/admission.ts';
 import { freeBill, type Bill } from '../call/bill.ts';
 import { denialOf, type Denial } from '../call/outcome.ts';
+import type { RequestBounds } from '../price/model-price.ts';
 import type { ModelCallResult } from '../providers/call-model.ts';
 import type { AssembledReply } from '../providers/reply-assembly.ts';
 
 export type Clocking = { startedAtMs: number; endedAtMs: number };
 
 /** The thought of work that never reached a model. */
-export function deniedThought(work: ThinkWork, { code, message }: Denial, clocking: Clocking): Thought {
-  const error = { code, message };
+export function deniedThought(work: ThinkWork, denial: Denial, clocking: Clocking): Thought {
+  const { code, message, closingTokens } = denial;
+  const error = { code, message, ...(closingTokens === undefined ? {} : { closingTokens }) };
   return { ...baseOf(work, clocking), ...billed(freeBill), outcome: 'failed', text: '', calls: [], error };
 }
 
 /** The thought of a call that was made. A broken one keeps its text, and never its calls. */
 export function calledThought(
   work: ThinkWork,
-  made: { target: Target; result: ModelCallResult; bill: Bill },
+  made: { target: Target; result: ModelCallResult; bill: Bill; bounds: RequestBounds },
   clocking: Clocking,
 ): Thought {
   const { target, result, bill } = made;
@@ -25,6 +27,7 @@ export function calledThought(
   const { reply, firstTokenMs } = result;
   const { calls, finishReason } = reply.choices[0];
   const denial = denialOf(result.end);
+  const cutBy = finishReason === 'length' ? limitOf(work, made.bounds) : undefined;
   return {
     ...baseOf(work, clocking),
     ...billed(bill),
@@ -32,6 +35,7 @@ export function calledThought(
     text: mayTell(work, result) ? textOf(reply) : '',
     calls: denial ? [] : calls,
     ...(finishReason === undefined ? {} : { finishReason }),
+    ...(cutBy === undefined ? {} : { cutBy }),
     ...(denial ? { error: { code: thoughtCodeOf(denial), message: denial.message } } : {}),
     route: {
       provider: candidate.provider,
@@ -42,6 +46,12 @@ export function calledThought(
     },
     ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
   };
+}
+
+/** What kept a reply shorter than such replies may be. */
+function limitOf(work: ThinkWork, { outputTokensMax }: RequestBounds): Thought['cutBy'] {
+  if (outputTokensMax < work.maxOutputTokens) return 'spend';
+  return work.isOutputShort ? 'tokens' : undefined;
 }
 
 /** The words of a reply; those of a refusal where there are no others. */

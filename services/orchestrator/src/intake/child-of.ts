@@ -10,7 +10,8 @@ import {
   type Started,
 } from '@pawl/contracts';
 import { callSpanId } from '@pawl/telemetry';
-import { closingTimeMs, settleLimits, spendLimitFor, subRunDepthMax } from '../run/limits.ts';
+import { reserveOf } from '../run/closing.ts';
+import { closingTimeMs, settleLimits, spendLimitOfLoop, subRunDepthMax } from '../run/limits.ts';
 import { limitsOf, type RunState } from '../run/state.ts';
 import { dataClassesOf, isTainted } from '../run/taint.ts';
 import { totalsOf } from '../run/totals.ts';
@@ -57,7 +58,11 @@ export async function childOf(
 function inheritedBy(parent: RunState, { m, call, definition }: ChildOptions) {
   const dataClasses = dataClassesOf(parent, definition);
   const { started } = parent;
-  const own = { runId: started.runId, spendLimitNanoUsd: spendLimitFor(limitsOf(parent), 'loop').toString() };
+  const own = {
+    runId: started.runId,
+    spendLimitNanoUsd: spendLimitOfLoop(limitsOf(parent)).toString(),
+    reserve: reserveOf(parent, definition),
+  };
   return {
     v: 1 as const,
     kind: 'started' as const,
@@ -83,7 +88,7 @@ function limitsWithin(parent: RunState, own: ReturnType<typeof settleLimits>) {
   const left = limitsOf(parent);
   const totals = totalsOf(parent);
   const wallClockMs = Math.max(1, Math.min(own.wallClockMs, closingTimeMs(parent, nowMs) - nowMs));
-  const spend = smaller(BigInt(own.spendNanoUsd), spendLimitFor(left, 'loop') - totals.costNanoUsd);
+  const spend = smaller(BigInt(own.spendNanoUsd), spendLimitOfLoop(left) - totals.costNanoUsd);
   return {
     at: new Date(nowMs).toISOString(),
     limits: {

@@ -121,6 +121,7 @@ function thoughtFor(work: Work & { type: 'think' }, pick: number): Thought {
     thought(m, { ...purpose, calls: [call('search', { pick: pick % 5 })] }),
     thought(m, { ...purpose, text: 'look', calls: [call('search'), call('nothing'), call('refund')] }),
     thought(m, { ...purpose, calls: [call('search', '{"a":'), call('search', { pick })] }),
+    thought(m, { ...purpose, calls: [call('functions.search me', '[]'), call('', { pick })] }),
     thought(m, {
       ...purpose,
       calls: [call('search'), call('search'), call('pay', { pick: 9 }), call('pay', { pick: 1 })],
@@ -254,7 +255,12 @@ function breachesIn({ state, definition }: World): string[] {
       continue;
     }
     breaches.push(...awaited.map((id) => `${id} is not answered`));
-    awaited = message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : [];
+    const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : [];
+    for (const { id, function: of } of calls) {
+      if (!/^[A-Za-z0-9_-]{1,64}$/.test(of.name)) breaches.push(`${id} has a name that providers refuse`);
+      if (!isJson(of.arguments)) breaches.push(`${id} has arguments that providers refuse`);
+    }
+    awaited = calls.map(({ id }) => id);
   }
   return [...breaches, ...awaited.map((id) => `${id} is not answered`)];
 }

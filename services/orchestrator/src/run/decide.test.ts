@@ -145,7 +145,7 @@ describe('limits', () => {
   });
 
   it('ends without a closing call when there is no room even for that', () => {
-    const end = endOf(decided(afterOneStep({ tokens: 500 })));
+    const end = endOf(decided(afterOneStep({ tokens: 200 })));
     expect(end).toMatchObject({ stopReason: 'max_tokens', answer: 'so far', partial: true });
   });
 

@@ -11,7 +11,8 @@ import { builtinOf, textArgument } from './admit.ts';
 import { answerMistake, answerOf } from './answer.ts';
 import { actOn } from './calls.ts';
 import { circlingBefore, isWithoutNews } from './guards.ts';
-import { closingTimeMs, deadlineMs, graceMs, guardsOf, limitReached, outputRoom, outputTokens } from './limits.ts';
+import { closingPromptOf } from './closing.ts';
+import { closingTimeMs, deadlineMs, graceMs, guardsOf, limitReached } from './limits.ts';
 import { nextPurpose } from './next-purpose.ts';
 import { replyOf } from './reply.ts';
 import { isBeforeResume, pauseOf, type RunState, type Turn } from './state.ts';
@@ -81,11 +82,11 @@ function endBy(state: RunState, turn: Turn, at: { definition: Definition; nowMs:
   const isReply = thought.outcome === 'reply' && text.trim() !== '';
   if (thought.purpose === 'conclude') {
     const reason = thought.closing ?? 'internal_error';
-    const isConcluded = reason !== 'final_answer' || (isReply && calls.length === 0);
-    if (reason !== 'final_answer') return stop(state, { reason, nowMs });
-    return stop(state, { reason: isConcluded ? 'final_answer' : 'invalid_answer', nowMs });
+    if (reason !== 'final_answer') return mayCloseAgain(state, turn) ? undefined : stop(state, { reason, nowMs });
+    if (stopByCut(thought)) return undefined;
+    return stop(state, { reason: isReply && calls.length === 0 ? 'final_answer' : 'invalid_answer', nowMs });
   }
-  if (thought.purpose !== 'think' || !isReply || calls.length > 0) return undefined;
+  if (thought.purpose !== 'think' || !isReply || calls.length > 0 || stopByCut(thought)) return undefined;
   if ((thought.signalsSeen ?? 0) < state.signals.length) return undefined;
   if (answerMistake(spec, text)) return undefined;
   return stop(state, {
@@ -94,6 +95,18 @@ function endBy(state: RunState, turn: Turn, at: { definition: Definition; nowMs:
     answer: answerOf(spec, text),
     isCut: thought.finishReason === 'length',
   });
+}
+
+/** Whether a closing call that was too long is to be made again with less, once. */
+function mayCloseAgain(state: RunState, { m, thought }: Turn): boolean {
+  const isTooLong = thought?.outcome === 'failed' && thought.error?.closingTokens !== undefined;
+  const before = state.turns[m - 1]?.thought;
+  return isTooLong && !(before?.purpose === 'conclude' && before.outcome === 'failed');
+}
+
+/** The limit that has cut a reply: what is there of it is no answer. */
+function stopByCut({ cutBy }: Thought): StopReason | undefined {
+  return cutBy && (cutBy === 'spend' ? 'max_spend' : 'max_tokens');
 }
 
 /** Why the loop may not go on, or undefined while it may. */
@@ -105,6 +118,8 @@ function reasonToClose(
   const spec = at.definition.agent.object.spec;
   const guards = guardsOf(spec);
   if (turn?.thought?.outcome === 'failed') return reasonOfFailure(turn.thought);
+  const cut = turn?.thought && replyOf(turn.thought, spec).calls.length === 0 ? stopByCut(turn.thought) : undefined;
+  if (cut) return cut;
   if (turn && inARow(state, isEmptyReply(spec)) >= guards.emptyReplies) return 'invalid_answer';
   if (turn && inARow(state, isMistakenAnswer(spec)) > guards.answerRepairs) return 'invalid_answer';
   const limit = limitReached(state, at.nowMs, at.promptTokens);
@@ -115,6 +130,7 @@ function reasonToClose(
 }
 
 function reasonOfFailure(failed: Thought): StopReason {
+  if (failed.purpose === 'conclude' && failed.closing && failed.closing !== 'final_answer') return failed.closing;
   switch (failed.error?.code) {
     case 'budget_exceeded':
       return 'max_spend';
@@ -129,13 +145,15 @@ function reasonOfFailure(failed: Thought): StopReason {
 
 /** Makes the closing call, where there is something to conclude and room for it; else stops as it is. */
 function close(state: RunState, reason: StopReason, at: { definition: Definition; nowMs: number }): Action[] {
+  const call = { m: state.turns.length, purpose: 'conclude' as const, closing: reason };
   const isLate = at.nowMs >= deadlineMs(state, at.nowMs);
-  const promptTokens = promptTokensOf(state, at.definition, { isTrimmed: true });
-  const hasRoom = outputRoom(state, 'conclude', promptTokens) >= outputTokens.min;
-  const isHopeless = reason === 'residency_blocked' || reason === 'invalid_answer';
-  if (isLate || !hasRoom || isHopeless || !state.turns.some(isStep)) return [stop(state, { reason, nowMs: at.nowMs })];
+  const isSilent = reason === 'model_unavailable' && !state.turns.some(isStep);
+  const isHopeless = reason === 'residency_blocked' || reason === 'invalid_answer' || isSilent;
+  if (isLate || isHopeless || !closingPromptOf(state, at.definition, call)) {
+    return [stop(state, { reason, nowMs: at.nowMs })];
+  }
   return [
-    { type: 'think', m: state.turns.length, purpose: 'conclude', closing: reason },
+    { type: 'think', ...call },
     { type: 'wake', atMs: deadlineMs(state, at.nowMs) + graceMs },
   ];
 }

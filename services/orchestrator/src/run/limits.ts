@@ -37,8 +37,11 @@ export function guardsOf(spec: AgentSpec) {
   };
 }
 
-/** Output tokens that a thought may have at the most, and below which asking for one makes no sense. */
-export const outputTokens = { max: 4_096, min: 64, closing: 1_000 } as const;
+/**
+ * Output tokens that a thought may have at the most, and below which asking for one makes no sense; the same for a closing
+ * call, whose least is what money is kept back for.
+ */
+export const outputTokens = { max: 4_096, min: 64, closing: 1_000, closingMin: 256 } as const;
 
 /** How long to wait, beyond the deadline or a cancel, for those who are at work to let go by themselves. */
 export const graceMs = 1_500;
@@ -80,20 +83,19 @@ export function closingTimeMs(state: RunState, nowMs: number): number {
   return deadlineMs(state, nowMs) - Math.min(10_000, limitsOf(state).wallClockMs / 10);
 }
 
-/** What a call may make the run cost in all: the tenth that is kept back is for the closing call alone. */
-export function spendLimitFor(limits: SettledLimits, purpose: 'loop' | 'conclude'): bigint {
+/** What the loop may make the run cost in all: a tenth, at the least, is kept back for the closing call. */
+export function spendLimitOfLoop(limits: SettledLimits): bigint {
   const limit = BigInt(limits.spendNanoUsd);
-  return purpose === 'conclude' ? limit : limit - limit / 10n;
+  return limit - limit / 10n;
 }
 
 /**
- * Output tokens that the next call may have, given the tokens that its prompt is reckoned to have.
- * Calls of the loop leave room for a closing call with as long a prompt. Negative or small: there is no room.
+ * Output tokens that the next call of the loop may have, given the tokens that its prompt is reckoned to have. It leaves room
+ * for a closing call with as long a prompt. Negative or small: there is no room.
  */
-export function outputRoom(state: RunState, purpose: 'loop' | 'conclude', promptTokens: number): number {
+export function outputRoom(state: RunState, promptTokens: number): number {
   const left = limitsOf(state).tokens - totalsOf(state).tokens - promptTokens;
-  const reserve = purpose === 'conclude' ? 0 : promptTokens + outputTokens.closing;
-  return Math.min(outputTokens.max, left - reserve);
+  return Math.min(outputTokens.max, left - (promptTokens + outputTokens.closing));
 }
 
 /** The limit that stops the loop now, or undefined while it may go on. */
@@ -101,8 +103,8 @@ export function limitReached(state: RunState, nowMs: number, promptTokens: numbe
   const limits = limitsOf(state);
   const totals = totalsOf(state);
   if (nowMs >= closingTimeMs(state, nowMs)) return 'deadline';
-  if (totals.costNanoUsd >= spendLimitFor(limits, 'loop')) return 'max_spend';
-  if (outputRoom(state, 'loop', promptTokens) < outputTokens.min) return 'max_tokens';
+  if (totals.costNanoUsd >= spendLimitOfLoop(limits)) return 'max_spend';
+  if (outputRoom(state, promptTokens) < outputTokens.min) return 'max_tokens';
   if (totals.steps >= limits.steps) return 'max_steps';
   if (wasDeniedForCount(state) && totals.toolCalls >= limits.toolCalls) return 'max_tool_calls';
   return undefined;

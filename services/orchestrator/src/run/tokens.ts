@@ -6,30 +6,31 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import type { ChatMessage, Definition, Thought } from '@pawl/contracts';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import type { RunState } from './state.ts';
+import { isSummary } from './totals.ts';
 
 /** What a message costs beside its text. */
 const perMessage = 8;
 
 /** Tokens that the prompt of the next model call has. */
-export function promptTokensOf(state: RunState, definition: Definition, options: { isTrimmed?: boolean } = {}): number {
+export function promptTokensOf(state: RunState, definition: Definition): number {
   const call = { m: state.turns.length, purpose: 'think' as const };
-  const told = options.isTrimmed ? undefined : lastTold(state);
+  const told = lastTold(state);
   if (told) return told.tokens + countSince(state, told.m);
-  const messages = messagesOf(state, definition, { call, ...options });
+  const messages = messagesOf(state, definition, { call });
   const tools = offeredToolsOf(state, definition, call.m);
   return tokensOfMessages(messages) + countTokens(JSON.stringify(tools));
 }
 
-function tokensOfMessages(messages: ChatMessage[]): number {
+/** Tokens that messages have. */
+export function tokensOfMessages(messages: ChatMessage[]): number {
   return messages.reduce((sum, message) => sum + perMessage + countTokens(JSON.stringify(message)), 0);
 }
 
 /** The newest model call whose measured usage covers the whole conversation up to it. */
 function lastTold(state: RunState): { m: number; tokens: number } | undefined {
-  const isSummary = (thought: Thought | undefined) => thought?.purpose === 'summarize' && thought.outcome === 'reply';
-  const turn = state.turns.findLast(({ thought }) => isSummary(thought) || isMeasured(thought));
+  const turn = state.turns.findLast((candidate) => isSummary(candidate) || isMeasured(candidate.thought));
   const { thought } = turn ?? {};
-  if (!turn || !thought || isSummary(thought)) return undefined;
+  if (!turn || !thought || isSummary(turn)) return undefined;
   return { m: turn.m, tokens: thought.usage.inputTokens + thought.usage.outputTokens };
 }
 

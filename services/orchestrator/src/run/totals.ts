@@ -37,6 +37,12 @@ export function isStep(turn: Turn): boolean {
   return turn.thought?.outcome === 'reply' && turn.thought.purpose === 'think';
 }
 
+/** Whether a turn is a summary that stands for what came before it. One that is empty or broke off replaces nothing. */
+export function isSummary({ thought }: Turn): boolean {
+  if (thought?.purpose !== 'summarize' || thought.outcome !== 'reply') return false;
+  return thought.text.trim() !== '' && thought.cutBy === undefined;
+}
+
 /** The number of a turn's step, counted from 1 and over what a fork took over. */
 export function stepOf(state: RunState, m: number): number {
   return state.turns.slice(0, m + 1).filter(isStep).length;

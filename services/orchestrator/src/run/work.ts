@@ -1,7 +1,8 @@
 /** The work messages that decisions turn into. */
 import type { ActedCall, ActWork, Definition, ThinkWork } from '@pawl/contracts';
 import type { ModelCall } from './action.ts';
-import { closingTimeMs, deadlineMs, guardsOf, outputRoom, outputTokens, spendLimitFor } from './limits.ts';
+import { closingPromptOf, reserveOf, tokensLeft } from './closing.ts';
+import { closingTimeMs, deadlineMs, guardsOf, outputRoom, outputTokens, spendLimitOfLoop } from './limits.ts';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import { limitsOf, type RunState } from './state.ts';
 import { dataClassesOf } from './taint.ts';
@@ -9,7 +10,7 @@ import { promptTokensOf } from './tokens.ts';
 
 const observationCharsDefault = 2_000;
 
-/** The work of a model call. Only thoughts get tools; a closing call gets what was kept back of every limit. */
+/** The work of a model call. Only thoughts get tools; a closing call gets what was kept back of every limit. Throws where there is no room for it. */
 export function thinkWorkOf(
   state: RunState,
   of: { definition: Definition; call: ModelCall; nowMs: number },
@@ -18,11 +19,7 @@ export function thinkWorkOf(
   const { started } = state;
   const { spec } = definition.agent.object;
   const isClosing = call.purpose === 'conclude' && call.closing !== 'final_answer';
-  const reserve = isClosing ? 'conclude' : 'loop';
-  const full = outputRoom(state, reserve, promptTokensOf(state, definition));
-  const isTrimmed = isClosing && full < outputTokens.min;
   const dataClasses = dataClassesOf(state, definition);
-  const room = isTrimmed ? outputRoom(state, reserve, promptTokensOf(state, definition, { isTrimmed })) : full;
   return {
     v: 1,
     kind: 'think',
@@ -36,15 +33,44 @@ export function thinkWorkOf(
     ...(started.user ? { user: started.user } : {}),
     lane: started.lane,
     route: spec.models[call.purpose] ?? spec.models.think,
-    messages: messagesOf(state, definition, { call, isTrimmed }),
     tools: call.purpose === 'think' ? offeredToolsOf(state, definition, call.m) : [],
-    maxOutputTokens: Math.max(1, Math.min(room, outputMax(call.purpose, spec))),
-    runSpendLimitNanoUsd: spendLimitFor(limitsOf(state), reserve).toString(),
+    ...(isClosing ? closingPart(state, definition, call) : loopPart(state, definition, call)),
     ...(started.ancestors ? { ancestors: started.ancestors } : {}),
     ...(dataClasses.length > 0 ? { dataClasses } : {}),
     ...(spec.thoughts === 'hidden' ? { areThoughtsHidden: true } : {}),
     ...(spec.answer && call.purpose === 'conclude' ? { answerSchema: spec.answer.schema } : {}),
     deadlineAt: new Date(isClosing ? deadlineMs(state, nowMs) : closingTimeMs(state, nowMs)).toISOString(),
+  };
+}
+
+type Part = Pick<
+  ThinkWork,
+  'messages' | 'maxOutputTokens' | 'minOutputTokens' | 'isOutputShort' | 'runSpendLimitNanoUsd' | 'reserve'
+>;
+
+/** A call of the loop: it leaves room for the closing call. */
+function loopPart(state: RunState, definition: Definition, call: ModelCall): Part {
+  const room = outputRoom(state, promptTokensOf(state, definition));
+  const wanted = outputMax(call.purpose, definition.agent.object.spec);
+  return {
+    messages: messagesOf(state, definition, { call }),
+    maxOutputTokens: Math.max(1, Math.min(room, wanted)),
+    ...(room < wanted ? { isOutputShort: true } : {}),
+    runSpendLimitNanoUsd: spendLimitOfLoop(limitsOf(state)).toString(),
+    reserve: reserveOf(state, definition),
+  };
+}
+
+/** The closing call: it takes what is left. */
+function closingPart(state: RunState, definition: Definition, call: ModelCall): Part {
+  const prompt = closingPromptOf(state, definition, call);
+  if (!prompt) throw new TypeError('a closing call is only made where there is room for it');
+  const maxOutputTokens = Math.min(tokensLeft(state) - prompt.promptTokens, outputTokens.closing);
+  return {
+    messages: prompt.messages,
+    maxOutputTokens,
+    minOutputTokens: Math.min(maxOutputTokens, outputTokens.closingMin),
+    runSpendLimitNanoUsd: limitsOf(state).spendNanoUsd,
   };
 }
 
