@@ -11,8 +11,8 @@ const schema = z.object({
   PAWL_DATABASE_POOL: integerVariable({ min: 1, max: 500 }).default(10),
   /** Where runs are started for clients that name an agent as their model. Absent: no agents are offered. */
   PAWL_ORCHESTRATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** Holds made ahead for each kind of call over HTTP, to go on with while Postgres is away. */
-  PAWL_SPARE_HOLDS: integerVariable({ min: 0, max: 1_000 }).default(8),
+  /** For how many calls over HTTP each budget is drawn ahead, beside those under way. 0: every call asks Postgres first. */
+  PAWL_SLICE_CALLS: integerVariable({ min: 0, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
   /** How long model calls under way may go on once the service stops. */

@@ -17,7 +17,7 @@ import {
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
-import { createSpareHolds } from './budget/spare-holds.ts';
+import { createSlices } from './budget/slices.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
 import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
@@ -55,15 +55,15 @@ export async function createGateway(
 
   const replica = `gateway-${randomUUID()}`;
   const store = createBudgetStore(database, replica);
-  const leaseKeeper = createLeaseKeeper(store, log);
+  const slices = createSlices({ bus, store, log, callsAhead: config.PAWL_SLICE_CALLS });
+  const leaseKeeper = createLeaseKeeper(store, slices, log);
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const health = createEndpointHealth(bus, replica);
   const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const cache = createAnswerCache(database, log);
-  const spares = createSpareHolds({ bus, store, log, sparesMax: config.PAWL_SPARE_HOLDS });
-  const callDeps = { registry, budgets, store, spares, journal, endpoints, secrets, health, log };
+  const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const thinkWork = createThinkWork({
     ...callDeps,
@@ -89,7 +89,7 @@ export async function createGateway(
     },
   };
   return {
-    parts: [connections, journal, leaseKeeper, spares, thresholds, thinkWork, calls, listening],
+    parts: [connections, journal, leaseKeeper, slices, thresholds, thinkWork, calls, listening],
     url: () => listening.url(),
   };
 }

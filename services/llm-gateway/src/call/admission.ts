@@ -3,7 +3,6 @@
  * charged by whoever got the admission.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Registry } from '@pawl/bus';
 import {
   inputTokensMax,
@@ -17,8 +16,8 @@ import type { BudgetSource } from '../budget/budget-source.ts';
 import { levelsOf, refusalOf, type Level, type Spender } from '../budget/levels.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
 import { closingTokensOf, keptBackFor, type ClosingCall } from '../budget/reserve.ts';
-import type { SpareHolds } from '../budget/spare-holds.ts';
-import type { BudgetStore, CallAddress, HoldOutcome } from '../budget/store.ts';
+import type { Slices } from '../budget/slices.ts';
+import type { BudgetStore, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { findPrice } from '../price/candidate-price.ts';
@@ -34,7 +33,7 @@ export type AdmissionDeps = {
   store: BudgetStore;
   secrets: SecretSource;
   health: EndpointHealth;
-  spares: Pick<SpareHolds, 'take' | 'note' | 'release'>;
+  slices: Pick<Slices, 'take' | 'note' | 'callBack' | 'coveredOf' | 'settle'>;
 };
 
 /** Where a call goes. */
@@ -56,8 +55,6 @@ export type Admission =
       outcome: 'admitted';
       target: Target;
       bounds: RequestBounds;
-      /** Where the hold is to be settled, when that is not the address of the request. */
-      heldAt?: CallAddress;
     }
   /** The call was settled before; what was stored then. */
   | { outcome: 'settled'; stored: string }
@@ -68,8 +65,6 @@ export type Admission =
 
 /** Others may take what was left between two tries. */
 const holdTriesMax = 3;
-/** How long other replicas take to give back what they hold ahead. */
-const releasedWithinMs = 100;
 /** Bytes of text for a token, as texts mostly are. */
 const bytesPerToken = 4;
 
@@ -199,21 +194,22 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     outputTokensMin: request.outputTokensMin,
   };
   let bounds: RequestBounds = wanted;
+  let isCalledBack = false;
   for (let tries = 1; ; tries += 1) {
     const held = await holdOnce(deps, admitting, { target, bounds });
     switch (held.outcome) {
       case 'held':
         return { outcome: 'admitted', target, bounds };
-      case 'spare':
-        return { outcome: 'admitted', target, bounds, heldAt: held.address };
       case 'settled':
         return { outcome: 'settled', stored: held.thought };
       case 'in-use':
         return held;
       case 'refused':
     }
-    if (deps.spares.release(levels)) {
-      await pause(releasedWithinMs);
+    // What a dead gateway asked for this very call counts until its time is over; then there is room for it.
+    if (held.isShared && !request.isExclusive) throw new UnavailableError('the same call is held for elsewhere');
+    if (!isCalledBack && (await deps.slices.callBack(levels, held.others))) {
+      isCalledBack = true;
       continue;
     }
     const lefts = levels.map((level, position): Left => ({ level, left: held.lefts[position] ?? 0n }));
@@ -227,30 +223,24 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
   }
 }
 
-/** One try. While Postgres is away, a call that may be settled anywhere goes on with a hold that was made ahead. */
+/** One try: out of this replica's slices where nothing has to be looked up for the call, else in Postgres. */
 async function holdOnce(
-  { store, spares }: AdmissionDeps,
+  { store, slices }: AdmissionDeps,
   admitting: Admitting,
   { target, bounds }: { target: Target; bounds: RequestBounds },
-): Promise<HoldOutcome | { outcome: 'spare'; address: CallAddress }> {
+): Promise<HoldOutcome> {
   const { request, plan, isReplacing } = admitting;
   const { levels } = plan;
   const needs = needsOf(levels, target.price, bounds);
-  try {
-    const held = await store.hold(request.address, {
-      levels,
-      needs,
-      line: lostLineOf(admitting, target, bounds),
-      isExclusive: request.isExclusive && !isReplacing,
-    });
-    if (held.outcome === 'held' && request.isSettledAnywhere) spares.note(levels, needs);
-    return held;
-  } catch (error) {
-    const canSpare = error instanceof UnavailableError && request.isSettledAnywhere && !isReplacing;
-    const address = canSpare ? spares.take(levels, needs) : undefined;
-    if (!address) throw error;
-    return { outcome: 'spare', address };
+  if (request.isAskedOnce) {
+    slices.settle(request.address);
+    if (slices.take(request.address, levels, needs)) return { outcome: 'held' };
   }
+  const { isExclusive } = request;
+  const line = lostLineOf(admitting, target, bounds);
+  const held = await store.hold(request.address, { levels, needs, line, isExclusive, isReplacing });
+  if (held.outcome === 'held' && request.isAskedOnce) slices.note(levels, needs);
+  return held;
 }
 
 function lostLineOf({ request, traceId }: Admitting, target: Target, bounds: RequestBounds): LedgerEntry {

@@ -9,8 +9,8 @@ export type ModelRequest = {
   isExclusive: boolean;
   /** Default `chat`. */
   operation?: 'chat' | 'embeddings';
-  /** Whether nobody will ask for the call by its address again, so that it may be settled at another. */
-  isSettledAnywhere?: boolean;
+  /** Whether nobody will ask for the call by its address again, so that nothing has to be looked up for it. */
+  isAskedOnce?: boolean;
   spender: Spender;
   /** The run that the call is made for, where it is not the run of the address. */
   forRunId?: string | undefined;

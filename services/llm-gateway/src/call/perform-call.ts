@@ -10,7 +10,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '@pawl/service';
 import type { Level } from '../budget/levels.ts';
-import type { CallAddress } from '../budget/store.ts';
 import { takenOf } from '../budget/requirement.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import type { Journal } from '../ledger/journal.ts';
@@ -46,8 +45,6 @@ export type Called = {
   result: ModelCallResult;
   bill: Bill;
   bounds: RequestBounds;
-  /** Where the hold is, and the call is to be settled. */
-  address: CallAddress;
   levels: readonly Level[];
   taken: readonly bigint[];
   entry: LedgerEntry;
@@ -86,7 +83,7 @@ type Journey = {
   answerSchema: object | undefined;
 };
 
-type Admitted = { target: Target; bounds: RequestBounds; heldAt?: CallAddress };
+type Admitted = { target: Target; bounds: RequestBounds };
 type Attempted = Admitted & { result: ModelCallResult };
 
 async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performed> {
@@ -188,8 +185,7 @@ function tellHealth({ health }: CallDeps, { candidate }: Target, { end, firstTok
 /** Money of an attempt that is given up for another endpoint. */
 async function settleAttempt(deps: CallDeps, journey: Journey, attempted: Attempted): Promise<void> {
   const { taken, entry, levels } = await chargeOf(deps, journey, { ...attempted, isFinal: false });
-  const call = attempted.heldAt ?? journey.request.address;
-  const settlement = { call, levels, taken, entry, thought: undefined };
+  const settlement = { call: journey.request.address, levels, taken, entry, thought: undefined };
   await settleCall(deps, settlement, journey.context.signal);
 }
 
@@ -197,8 +193,7 @@ async function finish(deps: CallDeps, journey: Journey, attempted: Attempted): P
   const told = { ...attempted, target: withStory(journey, attempted), result: withChain(journey, attempted) };
   const isCharged = journey.failures.some(({ called }) => called === attempted);
   const charge = await chargeOf(deps, journey, { ...told, isFinal: true, isCharged });
-  const address = attempted.heldAt ?? journey.request.address;
-  return { ...told, ...charge, address, outcome: 'called' };
+  return { ...told, ...charge, outcome: 'called' };
 }
 
 /** The reason for an endpoint that was not the first choice says which ones failed before. */
@@ -228,7 +223,7 @@ async function chargeOf(
   deps: CallDeps,
   journey: Journey,
   charged: Charged,
-): Promise<Omit<Called, 'outcome' | 'address' | keyof Attempted>> {
+): Promise<Omit<Called, 'outcome' | keyof Attempted>> {
   const { request, context, plan } = journey;
   const { target, bounds, result, isFinal, isCharged = false } = charged;
   const bill = isCharged ? freeBill : await billOf(request, charged);
@@ -262,7 +257,7 @@ async function billOf(request: ModelRequest, { target, bounds, result }: Attempt
 }
 
 /** What was answered once stays answered, also when the route is gone by now. */
-async function denyUnlessSettled(deps: CallDeps, { address }: ModelRequest, denial: Denial): Promise<Performed> {
-  const stored = await deps.store.storedReply(address);
+async function denyUnlessSettled(deps: CallDeps, request: ModelRequest, denial: Denial): Promise<Performed> {
+  const stored = request.isAskedOnce ? undefined : await deps.store.storedReply(request.address);
   return stored === undefined ? { outcome: 'denied', denial } : { outcome: 'settled', stored };
 }

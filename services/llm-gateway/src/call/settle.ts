@@ -5,10 +5,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
+import type { Slices } from '../budget/slices.ts';
 import type { BudgetStore, Settlement } from '../budget/store.ts';
 import type { Journal } from '../ledger/journal.ts';
 
-export type SettleDeps = { store: BudgetStore; journal: Pick<Journal, 'append'>; log: Log };
+export type SettleDeps = {
+  store: BudgetStore;
+  slices: Pick<Slices, 'coveredOf' | 'settle'>;
+  journal: Pick<Journal, 'append'>;
+  log: Log;
+};
 
 const pauseFirstMs = 100;
 const pauseMaxMs = 5_000;
@@ -18,6 +24,17 @@ const pauseMaxMs = 5_000;
  * `UnavailableError` when neither takes it until this process stops.
  */
 export async function settleCall(
+  deps: SettleDeps,
+  settlement: Settlement,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const covered = deps.slices.coveredOf(settlement.call, settlement.taken);
+  const stored = await chargeOrKeep(deps, { ...settlement, covered }, signal);
+  deps.slices.settle(settlement.call, covered);
+  return stored;
+}
+
+async function chargeOrKeep(
   { store, journal, log }: SettleDeps,
   settlement: Settlement,
   signal: AbortSignal,

@@ -24,7 +24,12 @@ export type Journal = Part & {
   append(settlement: Settlement): Promise<void>;
 };
 
-const chargedLevelSchema = z.object({ key: z.string(), fromMs: z.number(), taken: z.string() });
+const chargedLevelSchema = z.object({
+  key: z.string(),
+  fromMs: z.number(),
+  taken: z.string(),
+  covered: z.string().optional(),
+});
 const entrySchema = z.object({
   owner: z.string(),
   runId: z.string(),
@@ -94,6 +99,7 @@ async function settle({ store, log }: JournalOptions, message: JsMsg): Promise<v
       call: { runId, m },
       levels: levels.map(({ key, fromMs }) => ({ key, window: { fromMs } })),
       taken: levels.map(({ taken }) => BigInt(taken)),
+      covered: levels.map(({ covered = '0' }) => BigInt(covered)),
       entry,
       thought,
     });
@@ -104,7 +110,10 @@ async function settle({ store, log }: JournalOptions, message: JsMsg): Promise<v
   }
 }
 
-function recordOf(owner: string, { call, levels, taken, entry, thought }: Settlement): z.infer<typeof entrySchema> {
+function recordOf(
+  owner: string,
+  { call, levels, taken, covered, entry, thought }: Settlement,
+): z.infer<typeof entrySchema> {
   return {
     owner,
     runId: call.runId,
@@ -113,6 +122,7 @@ function recordOf(owner: string, { call, levels, taken, entry, thought }: Settle
       key,
       fromMs: window.fromMs,
       taken: String(taken[position] ?? 0n),
+      ...(covered ? { covered: String(covered[position] ?? 0n) } : {}),
     })),
     ...(entry ? { entry } : {}),
     ...(thought === undefined ? {} : { thought }),

@@ -117,7 +117,7 @@ export function requestOf(registry: Registry, caller: HttpCaller, body: ChatRequ
   return {
     address: { runId: callId, m: 0 },
     isExclusive: true,
-    isSettledAnywhere: caller.idempotencyKey === undefined,
+    isAskedOnce: caller.idempotencyKey === undefined,
     spender: { app: caller.app, userId: caller.userId, runs: [] },
     forRunId: caller.forRunId,
     purpose: 'chat',

@@ -65,7 +65,8 @@ export async function completeCall(deps: CallDeps, call: HttpCall): Promise<Comp
 }
 
 /** After a mistake of our own: a hold that stays would be renewed for as long as this process lives. */
-async function giveBack({ store, log }: CallDeps, { address }: ModelRequest): Promise<void> {
+async function giveBack({ store, slices, log }: CallDeps, { address }: ModelRequest): Promise<void> {
+  slices.settle(address);
   const nothing = { call: address, levels: [], taken: [], entry: undefined, thought: undefined };
   await store
     .charge(nothing)
@@ -88,10 +89,10 @@ async function makeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
       const answer = answerOf(request, performed);
       const denial = denialOf(performed.result.end);
       const stored = !denial && fingerprint !== undefined ? JSON.stringify({ fingerprint, answer }) : undefined;
-      const { levels, taken, address } = performed;
+      const { levels, taken } = performed;
       // After a failure the same key may be used again: that will be another line.
       const entry = { ...performed.entry, is_final: !denial };
-      await settleCall(deps, { call: address, levels, taken, entry, thought: stored }, signal);
+      await settleCall(deps, { call: request.address, levels, taken, entry, thought: stored }, signal);
       recordCallSpan(call, performed, startedAtMs);
       if (denial) throw new OpenAiError(denial);
       return { answer, isReplay: false, entry };

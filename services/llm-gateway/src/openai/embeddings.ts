@@ -48,7 +48,7 @@ function requestOf(deps: OpenAiDeps, caller: HttpCaller, body: EmbeddingsRequest
   return {
     address: { runId: callId, m: 0 },
     isExclusive: true,
-    isSettledAnywhere: caller.idempotencyKey === undefined,
+    isAskedOnce: caller.idempotencyKey === undefined,
     operation: 'embeddings',
     spender: { app: caller.app, userId: caller.userId, runs: [] },
     forRunId: caller.forRunId,

@@ -46,7 +46,7 @@ export async function openBench(servers: TestServers): Promise<Bench> {
         PAWL_ALLOW_PRIVATE_HOSTS: '127.0.0.1',
         PAWL_LOG_LEVEL: 'silent',
         // Tests count what is held.
-        PAWL_SPARE_HOLDS: '0',
+        PAWL_SLICE_CALLS: '0',
         ...environment,
       });
       const gateway = await createGateway(config, createLog('llm-gateway', config.PAWL_LOG_LEVEL));
