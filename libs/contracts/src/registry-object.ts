@@ -95,12 +95,15 @@ export type Revisioned<K extends RegistryKind = RegistryKind> = {
 };
 
 /**
- * What a run is pinned to when it starts (I7): its agent and the tools that the agent names, stored once under the hash
- * of its content.
+ * What a run is pinned to when it starts (I7): its agent and all that this one can reach, stored once under the hash of its
+ * content. Only the tools that the agent names are the run's own.
  */
 export const definitionSchema = z.object({
   v: z.literal(1),
   agent: z.object({ revision: sha256Schema, object: agentSchema }),
+  /** The agent's tools, and those that its skills and the agents behind its tools call. */
   tools: z.array(z.object({ revision: sha256Schema, object: toolSchema })),
+  /** The agents behind its tools. */
+  agents: z.array(z.object({ revision: sha256Schema, object: agentSchema })).optional(),
 });
 export type Definition = z.infer<typeof definitionSchema>;

@@ -15,7 +15,8 @@ import { closingTimeMs, settleLimits, spendLimitOfLoop, subRunDepthMax } from '.
 import { limitsOf, type RunState } from '../run/state.ts';
 import { dataClassesOf, isTainted } from '../run/taint.ts';
 import { totalsOf } from '../run/totals.ts';
-import { definitionOf } from './start-run.ts';
+import { declaredIn } from '../run/pin.ts';
+import { declaredNow, definitionOf } from './start-run.ts';
 
 /** A child's id follows from the call that it answers, so that the same call starts the same run. */
 export function childIdOf(parentId: string, m: number, i: number): string {
@@ -38,7 +39,9 @@ export async function childOf(
   const { definition, call, registry } = options;
   const tool = definition.tools.find(({ object }) => object.metadata.name === call.tool)?.object;
   const name = tool?.spec.agent?.name ?? '';
-  const agent = registry.find('Agent', parent.started.app, name);
+  // Definitions that were made before agents were pinned don't have them.
+  const declared = definition.agents ? declaredIn(definition) : declaredNow(registry, parent.started.app);
+  const agent = declared.agent(name);
   const started: Started = {
     ...inheritedBy(parent, options),
     agent: { name: name || 'unknown', revision: agent?.revision ?? sha256('') },
@@ -47,7 +50,7 @@ export async function childOf(
   if (!agent) return { started, refusal: missingAgent(name) };
   if ((started.ancestors ?? []).length > subRunDepthMax) return { started, refusal: tooDeep };
   try {
-    return { started: { ...started, definition: await options.definitions.put(definitionOf(agent, registry)) } };
+    return { started: { ...started, definition: await options.definitions.put(definitionOf(agent, declared)) } };
   } catch (error) {
     if (!(error instanceof RejectedError)) throw error;
     return { started, refusal: failedObservation('error', { code: error.code, message: error.message }) };

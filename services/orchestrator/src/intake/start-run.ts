@@ -16,6 +16,7 @@ import {
 } from '@pawl/contracts';
 import { newTraceContext, runSpanId, type TraceContext } from '@pawl/telemetry';
 import { settleLimits } from '../run/limits.ts';
+import { missingTool, pin, type Declared, type PinnedAgent } from '../run/pin.ts';
 import { startOf } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
 import type { RunStore, StoredRun } from './run-store.ts';
@@ -42,7 +43,7 @@ export function createStartRun(using: {
   return async ({ app, body, idempotencyKey, trace }) => {
     const agent = using.registry.find('Agent', app, body.agent);
     if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
-    const definition = await using.definitions.put(definitionOf(tuned(agent, body), using.registry));
+    const definition = await using.definitions.put(definitionOf(tuned(agent, body), declaredNow(using.registry, app)));
     const history = body.session ? await historyOf(using.store, app, { ...body, session: body.session }) : [];
     const context = { trace: trace ?? newTraceContext(), isRoot: !trace, history };
     const started = startedFact({ app, body, agent, definition, ...context });
@@ -80,14 +81,17 @@ function tuned(agent: Revisioned<'Agent'>, body: CreateRun): Revisioned<'Agent'>
 }
 
 /** What a run of an agent is pinned to. Throws `RejectedError` unknown_tool when the agent names a tool that isn't there. */
-export function definitionOf(agent: Revisioned<'Agent'>, registry: Registry): Definition {
+export function definitionOf(agent: PinnedAgent, declared: Declared): Definition {
   const { app, name } = agent.object.metadata;
-  const tools = (agent.object.spec.tools ?? []).map((toolName) => {
-    const tool = registry.find('Tool', app, toolName);
-    if (tool) return { revision: tool.revision, object: tool.object };
-    throw new RejectedError('unknown_tool', `agent ${name} names the tool ${toolName}, which app ${app} doesn't have`);
-  });
-  return { v: 1, agent: { revision: agent.revision, object: agent.object }, tools };
+  const definition = pin(agent, declared);
+  const missing = missingTool(definition);
+  if (missing === undefined) return definition;
+  throw new RejectedError('unknown_tool', `agent ${name} names the tool ${missing}, which app ${app} doesn't have`);
+}
+
+/** What is declared in an app now. */
+export function declaredNow(registry: Registry, app: string): Declared {
+  return { agent: (name) => registry.find('Agent', app, name), tool: (name) => registry.find('Tool', app, name) };
 }
 
 function startedFact(of: {

@@ -16,13 +16,12 @@ import {
   type ToolCall,
 } from '@pawl/contracts';
 import { approvalExpiresAfterMs } from './limits.ts';
+import type { PinnedTool } from './pin.ts';
 import { protocolBreach } from './reply.ts';
 import { holds } from './rules.ts';
 import { stageOf } from './stages.ts';
 import type { RunState } from './state.ts';
 import { isTainted } from './taint.ts';
-
-export type PinnedTool = Definition['tools'][number];
 
 /** `answer` is there where the orchestrator itself answers the call. */
 export type Admission = { call: ActedCall; answer?: Observation };
@@ -36,9 +35,10 @@ export type AdmissionFrom = {
   nowMs: number;
 };
 
-/** Tools that a user may use: those without roles, and those that name a role of the user's. */
-export function allowedTools(definition: Definition, user: RunUser | undefined): PinnedTool[] {
-  return definition.tools.filter(({ object }) => mayUse(object, user));
+/** The agent's tools that a user may use: those without roles, and those that name a role of the user's. */
+export function allowedTools({ agent, tools }: Definition, user: RunUser | undefined): PinnedTool[] {
+  const named = new Set(agent.object.spec.tools);
+  return tools.filter(({ object }) => named.has(object.metadata.name) && mayUse(object, user));
 }
 
 /** Tools that a run may use before its thought m: allowed for its user, and in its stage. */
