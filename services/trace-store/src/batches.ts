@@ -1,4 +1,4 @@
-/** Puts a stream of items together into batches, without holding back a lone item for long. */
+/** Puts a stream of items together into batches, without holding back a lone item for long, and works through them. */
 
 export type BatchLimits = {
   /** Items of a batch at the most. */
@@ -34,6 +34,27 @@ export async function* batchesOf<T>(
     // The next item is under way already; if its source fails while this batch is written, the failure is met above.
     next.catch(() => undefined);
     yield batch;
+  }
+}
+
+/**
+ * Does the work of each item, of so many at once, and is done when all is done. When one fails, no further item is begun,
+ * those under way are waited for, and the failure is thrown.
+ */
+export async function workThrough<T>(
+  source: AsyncIterable<T>,
+  options: { atOnceMax: number; work(item: T): Promise<void> },
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  try {
+    for await (const item of source) {
+      const done = options.work(item).finally(() => running.delete(done));
+      running.add(done);
+      if (running.size >= options.atOnceMax) await Promise.race(running);
+    }
+    await Promise.all(running);
+  } finally {
+    await Promise.allSettled(running);
   }
 }
 

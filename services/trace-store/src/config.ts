@@ -42,6 +42,9 @@ const configSchema = z.object({
 });
 export type Config = z.infer<typeof configSchema>;
 
+/** Names of the variables that are read. */
+export const variableNames: readonly string[] = Object.keys(configSchema.shape);
+
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
   return readConfig(configSchema, environment);

@@ -11,7 +11,7 @@ import { nanos } from '@nats-io/nats-core';
 import { payloadOf, type Bus } from '@pawl/bus';
 import { streams, UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
-import { batchesOf, type BatchLimits } from './batches.ts';
+import { batchesOf, workThrough, type BatchLimits } from './batches.ts';
 import { readFactMessage, rejectMessage, type FactMessage } from './record/fact-message.ts';
 import type { TraceRecord } from './record/record.ts';
 import { storeMessages, type ReadMessage } from './store/store-messages.ts';
@@ -30,6 +30,8 @@ const consumerConfig: Partial<ConsumerConfig> & { durable_name: string } = {
 };
 
 const limitsDefault: BatchLimits = { countMax: 1_000, bytesMax: 8_388_608, lingerMs: 20 };
+/** Batches that are written at once: while Postgres commits one, the next is read and another is on its way. */
+const writesAtOnceMax = 2;
 const pullExpiresMs = 5_000;
 const claimRetryMs = 2_000;
 /** After this many deliveries a body that is not in the object store is taken for lost. */
@@ -106,8 +108,7 @@ async function follow(session: Session): Promise<void> {
   await ensureConsumer(bus);
   const consumer = await bus.js.consumers.get(streams.runs, consumerName);
   const messages = await consumer.consume({
-    // The next batch comes while one is written.
-    max_messages: 2 * limits.countMax,
+    max_messages: (writesAtOnceMax + 1) * limits.countMax,
     expires: pullExpiresMs,
     abort_on_missing_resource: true,
   });
@@ -118,10 +119,13 @@ async function follow(session: Session): Promise<void> {
   if (signal.aborted) stop();
   session.onFollowing();
   try {
-    for await (const batch of batchesOf(received, { ...limits, sizeOf })) {
-      await storePatiently(batch, session);
-      for (const { source } of batch) acknowledge(source, held);
-    }
+    await workThrough(batchesOf(received, { ...limits, sizeOf }), {
+      atOnceMax: writesAtOnceMax,
+      async work(batch) {
+        await storePatiently(batch, session);
+        for (const { source } of batch) acknowledge(source, held);
+      },
+    });
   } finally {
     signal.removeEventListener('abort', stop);
     stop();

@@ -3,6 +3,7 @@
  * A hint, never the truth: what it says is read from Postgres.
  */
 import type { Bus } from '@pawl/bus';
+import { subjects } from '@pawl/contracts';
 import type { TraceRecord } from './record/record.ts';
 
 export type StoredNotices = {
@@ -15,12 +16,12 @@ export function createStoredNotices(bus: Bus): StoredNotices {
   return {
     publish(records) {
       if (!bus.isConnected()) return;
-      for (const subject of new Set(records.map(({ app, runId }) => `pawl.stored.${app}.${runId}`))) {
+      for (const subject of new Set(records.map(({ app, runId }) => subjects.recordsStored(app, runId)))) {
         bus.connection.publish(subject);
       }
     },
     subscribe({ app, runId = '*' }, listener) {
-      const subscription = bus.connection.subscribe(`pawl.stored.${app}.${runId}`, {
+      const subscription = bus.connection.subscribe(subjects.recordsStored(app, runId), {
         callback: (error, message) => {
           const stored = error ? undefined : message.subject.split('.').at(-1);
           if (stored !== undefined) listener(stored);

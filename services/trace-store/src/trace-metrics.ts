@@ -2,7 +2,7 @@
  * Metrics of what is stored. Each record counts once, in the replica that stored it, however often it is delivered.
  * Names follow the OpenTelemetry conventions for GenAI; labels have few values, never names that apps choose.
  */
-import { streams, thoughtSchema } from '@pawl/contracts';
+import { streams, type Ended, type Thought } from '@pawl/contracts';
 import type { Bus } from '@pawl/bus';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { consumerName } from './facts.ts';
@@ -11,8 +11,6 @@ import type { TraceRecord } from './record/record.ts';
 /** Seconds: 0.01·2^n up to 81.92, as the conventions advise. */
 const buckets = Array.from({ length: 14 }, (_unused, power) => 0.01 * 2 ** power);
 const runBuckets = Array.from({ length: 16 }, (_unused, power) => 0.1 * 2 ** power);
-/** What is measured of a thought; the rest of it was checked at the door. */
-const measuredSchema = thoughtSchema.pick({ purpose: true, outcome: true, firstTokenMs: true, usage: true });
 const countBuckets = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
 
 export type TraceMetrics = { onStored(records: readonly TraceRecord[]): void };
@@ -43,14 +41,14 @@ export function createTraceMetrics(options: { registry: Registry; bus: Bus; nowM
         const atMs = Date.parse(record.at);
         delay.observe(Math.max(0, nowMs() - atMs) / 1_000);
         latestAtMs = atMs;
-        if (record.kind === 'thought') onThought(record);
-        if (record.kind === 'ended') onEnded(record);
+        if (record.fact?.kind === 'thought') onThought(record.fact);
+        if (record.fact?.kind === 'ended') onEnded(record.fact);
       }
     },
   };
 }
 
-function inferenceMetrics(registers: Registry[]): (record: TraceRecord) => void {
+function inferenceMetrics(registers: Registry[]): (thought: Thought) => void {
   const labelNames = ['purpose', 'outcome'] as const;
   const duration = new Histogram({
     name: 'gen_ai_client_inference_duration_seconds',
@@ -73,10 +71,7 @@ function inferenceMetrics(registers: Registry[]): (record: TraceRecord) => void 
   const cacheRead = usage('cache_read_input_tokens', 'The part of the input that was read from a cache');
   const cacheWrite = usage('cache_write_input_tokens', 'The part of the input that was written to a cache');
   const reasoning = usage('reasoning_output_tokens', 'The part of the output that was reasoning');
-  return ({ body, durationMs }) => {
-    const thought = measuredSchema.safeParse(JSON.parse(body)).data;
-    if (!thought) return;
-    const { purpose, outcome, firstTokenMs, usage: used } = thought;
+  return ({ purpose, outcome, durationMs, firstTokenMs, usage: used }) => {
     duration.observe({ purpose, outcome }, durationMs / 1_000);
     if (firstTokenMs !== undefined) firstChunk.observe({ purpose }, firstTokenMs / 1_000);
     input.inc({ purpose }, used.inputTokens);
@@ -87,9 +82,7 @@ function inferenceMetrics(registers: Registry[]): (record: TraceRecord) => void 
   };
 }
 
-type EndedBody = { stopReason: string; steps: number; toolCalls: number; durationMs: number };
-
-function runMetrics(registers: Registry[]): (record: TraceRecord) => void {
+function runMetrics(registers: Registry[]): (ended: Ended) => void {
   const duration = new Histogram({
     name: 'gen_ai_invoke_agent_duration_seconds',
     help: 'Duration of runs, waiting included',
@@ -114,8 +107,7 @@ function runMetrics(registers: Registry[]): (record: TraceRecord) => void {
     labelNames: ['stop_reason'],
     registers,
   });
-  return ({ body }) => {
-    const ended = JSON.parse(body) as EndedBody;
+  return (ended) => {
     duration.observe(ended.durationMs / 1_000);
     steps.observe(ended.steps);
     toolCalls.observe(ended.toolCalls);

@@ -1,20 +1,12 @@
 /** What a fact's record adds to its run's roll-up, and the roll-up of many. Pure. */
-import {
-  actedSchema,
-  endedSchema,
-  pausedSchema,
-  resumedSchema,
-  startedSchema,
-  type Acted,
-  type Fact,
-} from '@pawl/contracts';
-import type { TraceRecord } from './record.ts';
+import type { Acted, Ended, Paused, Started } from '@pawl/contracts';
+import type { FactRecord, TraceRecord } from './record.ts';
 import { mergeRollUps, type RollUp, type RunEnd, type RunPause, type RunStart, type RunTurn } from './roll-up.ts';
 import { safeText } from './safe-text.ts';
 
 /** The roll-up of records of one run, in any order, repeated or not. Undefined for none. */
-export function rollUp(records: Iterable<TraceRecord>): RollUp | undefined {
-  const bySlot = new Map<string, TraceRecord>();
+export function rollUp(records: Iterable<FactRecord>): RollUp | undefined {
+  const bySlot = new Map<string, FactRecord>();
   for (const record of records) {
     const known = bySlot.get(record.slot);
     if (!known || record.sequence < known.sequence) bySlot.set(record.slot, record);
@@ -25,7 +17,7 @@ export function rollUp(records: Iterable<TraceRecord>): RollUp | undefined {
 }
 
 /** What a fact's record adds. */
-export function contributionOf(record: TraceRecord): RollUp {
+export function contributionOf(record: FactRecord): RollUp {
   return {
     ...countsOf(record),
     source: 'pawl',
@@ -67,32 +59,27 @@ export const noParts = {
 
 type Parts = Pick<RollUp, keyof typeof noParts>;
 
-function partsOf(record: TraceRecord): Parts {
-  switch (record.kind) {
+function partsOf({ fact, at }: FactRecord): Parts {
+  switch (fact.kind) {
     case 'started':
-      return startedParts(record);
+      return { ...noParts, start: startOf(fact, at), wallClockMs: fact.limits.wallClockMs };
     case 'ended':
-      return { ...noParts, end: endOf(record) };
+      return { ...noParts, end: endOf(fact, at) };
     case 'paused':
-      return { ...noParts, pause: pauseOf(record) };
+      return { ...noParts, pause: { turn: fact.k * 2, stopReason: fact.stopReason, ...outcomeOf(fact) } };
     case 'resumed': {
-      const { k, limits } = resumedSchema.parse(JSON.parse(record.body));
-      const pause: RunPause = { turn: k * 2 + 1, stopReason: null, answer: null, partial: false, detail: null };
-      return { ...noParts, pause, wallClockMs: limits.wallClockMs };
+      const pause: RunPause = { turn: fact.k * 2 + 1, stopReason: null, answer: null, partial: false, detail: null };
+      return { ...noParts, pause, wallClockMs: fact.limits.wallClockMs };
     }
-    case 'acted': {
-      const acted = actedSchema.parse(JSON.parse(record.body));
-      return { ...noParts, turn: turnOf(acted), toolCalls: callsSentOf(acted) };
-    }
+    case 'acted':
+      return { ...noParts, turn: turnOf(fact), toolCalls: callsSentOf(fact) };
     case 'thought':
+      return { ...noParts, turn: { m: fact.m, awaiting: [], answered: [] } };
     case 'observed':
-    case 'approval': {
-      const answered = record.kind === 'thought' || record.i === null ? [] : [String(record.i)];
-      return { ...noParts, turn: record.m === null ? null : { m: record.m, awaiting: [], answered } };
-    }
+    case 'approval':
+      return { ...noParts, turn: { m: fact.m, awaiting: [], answered: [String(fact.i)] } };
     case 'signal':
     case 'cancel':
-    case 'span':
       return noParts;
   }
 }
@@ -112,11 +99,10 @@ function callsSentOf({ calls }: Acted): number {
   return calls.filter(({ admission }) => admission !== 'answered').length;
 }
 
-function startedParts(record: TraceRecord): Parts {
-  const fact = startedSchema.parse(JSON.parse(record.body));
-  const start: RunStart = {
+function startOf(fact: Started, at: string): RunStart {
+  return {
     rank: '',
-    at: record.at,
+    at,
     agent: fact.agent.name,
     revision: fact.agent.revision,
     question: safeText(fact.input),
@@ -125,25 +111,20 @@ function startedParts(record: TraceRecord): Parts {
     parent: fact.parent ?? null,
     forkOf: fact.forkOf ?? null,
   };
-  return { ...noParts, start, wallClockMs: fact.limits.wallClockMs };
 }
 
-function endOf(record: TraceRecord): RunEnd {
-  const fact = endedSchema.parse(JSON.parse(record.body));
-  return { rank: '', at: record.at, ...outcomeOf(fact), stopReason: fact.stopReason, totals: totalsOf(fact) };
+function endOf(fact: Ended, at: string): RunEnd {
+  return { rank: '', at, ...outcomeOf(fact), stopReason: fact.stopReason, totals: totalsOf(fact) };
 }
 
-function pauseOf(record: TraceRecord): RunPause {
-  const fact = pausedSchema.parse(JSON.parse(record.body));
-  return { turn: fact.k * 2, stopReason: fact.stopReason, ...outcomeOf(fact) };
-}
-
-type Outcome = Extract<Fact, { kind: 'ended' | 'paused' }>;
-
-function outcomeOf({ answer, partial, detail }: Outcome): { answer: string | null; partial: boolean; detail: string } {
+function outcomeOf({ answer, partial, detail }: Ended | Paused): {
+  answer: string | null;
+  partial: boolean;
+  detail: string;
+} {
   return { answer: answer === null ? null : safeText(answer), partial, detail: safeText(detail) };
 }
 
-function totalsOf({ steps, toolCalls, tokens, costNanoUsd }: Outcome): RunEnd['totals'] {
+function totalsOf({ steps, toolCalls, tokens, costNanoUsd }: Ended): RunEnd['totals'] {
   return { steps, toolCalls, tokens, costNanoUsd: BigInt(costNanoUsd) };
 }

@@ -110,9 +110,11 @@ export function rejectMessage(message: FactMessage, reason: RejectReason): Rejec
   };
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeUtf8(data: Uint8Array): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(data);
+    return utf8.decode(data);
   } catch {
     return undefined;
   }
@@ -128,6 +130,7 @@ function parseJson(text: string): { value: unknown } | undefined {
 
 /** Whether JSON text nests at most `depthMax` deep, told without parsing it. */
 export function isDepthAtMost(text: string, depthMax: number): boolean {
+  if (countUpTo(depthMax + 1, text, '{') + countUpTo(depthMax + 1, text, '[') <= depthMax) return true;
   let depth = 0;
   let isInString = false;
   for (let index = 0; index < text.length; index++) {
@@ -141,6 +144,13 @@ export function isDepthAtMost(text: string, depthMax: number): boolean {
     } else if (code === closeBrace || code === closeBracket) depth--;
   }
   return true;
+}
+
+/** How often a character is in a text, or `countMax` where it is more often. */
+function countUpTo(countMax: number, text: string, character: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at !== -1 && count < countMax; at = text.indexOf(character, at + 1)) count++;
+  return count;
 }
 
 const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [34, 92, 123, 125, 91, 93];

@@ -5,7 +5,7 @@ import { slotOf } from '@pawl/contracts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { isDepthAtMost, readFactMessage, type FactMessage } from './fact-message.ts';
 import { noRules } from './redact.ts';
-import { recordOf, type TraceRecord } from './record.ts';
+import { recordOf, type FactRecord } from './record.ts';
 import { contributionOf, rollUp } from './contribution.ts';
 import { mergeRollUps, statusOf, stopReasonOf } from './roll-up.ts';
 
@@ -18,7 +18,7 @@ function messageOf(fact: Fact, text = JSON.stringify(fact), sequence = 1): FactM
   return { subject: `pawl.run.3.${fact.app}.${fact.runId}.${slotOf(fact)}`, sequence, data: encoder.encode(text) };
 }
 
-function recordFrom(message: FactMessage): TraceRecord {
+function recordFrom(message: FactMessage): FactRecord {
   const reading = readFactMessage(message, () => noRules);
   if (!('fact' in reading)) throw new Error(`rejected: ${reading.rejected.reason}`);
   return recordOf(reading.fact);

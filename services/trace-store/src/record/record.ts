@@ -52,12 +52,18 @@ export type TraceRecord = {
   body: string;
   /** The body, cut where its parts may be told again by other records of the run. Absent: in one piece. */
   pieces?: string[];
+  /** What it was made of; absent for spans and for what was read back. */
+  fact?: Fact;
 };
 
+/** A record that was just made of a fact. */
+export type FactRecord = TraceRecord & { fact: Fact };
+
 /** The row of a fact. */
-export function recordOf(parsed: ParsedFact): TraceRecord {
+export function recordOf(parsed: ParsedFact): FactRecord {
   const { fact, text, slot, sequence, trace } = parsed;
   return {
+    fact,
     ...blankRecord,
     ...columnsOf(fact),
     app: fact.app,
@@ -146,9 +152,11 @@ function seedOf({ seed }: Started): { seededTurns: number; seededSteps: number }
   return { seededTurns: Math.max(...seed.map(({ m }) => m)) + 1, seededSteps: steps.length };
 }
 
+const utcMsPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 /** An ISO time in one form, in UTC with milliseconds, so that text order is time order. */
 function utcMs(time: string): string {
-  return new Date(time).toISOString();
+  return utcMsPattern.test(time) ? time : new Date(time).toISOString();
 }
 
 /** The facts that are spans of their own; the ids follow from the run's, as the services report them. */

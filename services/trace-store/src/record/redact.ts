@@ -5,7 +5,7 @@
  * 2. Fail closed, per value: what can't be checked is taken out.
  * 3. JSON inside of strings is looked through as JSON, however deep it is quoted.
  */
-import { personalPatterns, redactSecrets, secretKey, type PersonalKind } from './sensitive.ts';
+import { mayHoldSecrets, personalPatterns, redactSecrets, secretKey, type PersonalKind } from './sensitive.ts';
 
 export const redacted = '[redacted]';
 
@@ -24,7 +24,12 @@ export const noRules: RedactionRules = { fields: new Set(), personal: [], replac
 const quotingMax = 8;
 
 /** The text without what the rules want out. `text` must be valid JSON. */
-export function redactJson(text: string, rules: RedactionRules, quoting = 0): string {
+export function redactJson(text: string, rules: RedactionRules): string {
+  const hasRules = rules.fields.size + rules.personal.length + rules.replaceAll.length > 0;
+  return hasRules || mayHoldSecrets(text) ? redactValues(text, rules, 0) : text;
+}
+
+function redactValues(text: string, rules: RedactionRules, quoting: number): string {
   const parts: string[] = [];
   let copied = 0;
   let wasKey: string | undefined;
@@ -62,7 +67,7 @@ export function redactJson(text: string, rules: RedactionRules, quoting = 0): st
 /** Plain text without what the rules want out. */
 export function redactText(text: string, rules: RedactionRules, quoting = 0): string {
   try {
-    if (quoting < quotingMax && /^\s*[{["]/.test(text) && isJson(text)) return redactJson(text, rules, quoting + 1);
+    if (quoting < quotingMax && /^\s*[{["]/.test(text) && isJson(text)) return redactValues(text, rules, quoting + 1);
     let clean = redactSecrets(text, redacted);
     for (const kind of rules.personal) clean = personalPatterns[kind](clean, redacted);
     for (const replace of rules.replaceAll) clean = replace(clean);

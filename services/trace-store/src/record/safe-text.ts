@@ -12,7 +12,7 @@ export function safeText(text: string): string {
 
 /** What the strings of a JSON value hold that Postgres text could not, keys included. The value must not be deeply nested. */
 export function marksOf(jsonText: string, value: unknown): Mark[] {
-  if (!/\\u(0000|[dD][89a-fA-F])/.test(jsonText)) return [];
+  if (!jsonText.includes('\\u') || !/\\u(0000|[dD][89a-fA-F])/.test(jsonText)) return [];
   const marks = new Set<Mark>();
   collectMarks(value, marks);
   return [...marks].toSorted();

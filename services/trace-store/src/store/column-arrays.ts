@@ -9,7 +9,12 @@ export function unnestColumns<Row>(columns: readonly Column<Row>[], first = 1): 
   return `unnest(${parameters}) as rows(${columns.map(({ name }) => name).join(', ')})`;
 }
 
-/** The values of the parameters that `unnestColumns` names. */
-export function columnArrays<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): unknown[][] {
-  return columns.map(({ of }) => rows.map((row) => of(row)));
+/** The values of the parameters that `unnestColumns` names, as Postgres writes arrays. */
+export function columnArrays<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
+  return columns.map(({ of }) => `{${rows.map((row) => elementOf(of(row))).join(',')}}`);
+}
+
+function elementOf(value: string | number | boolean | null): string {
+  if (typeof value !== 'string') return String(value);
+  return `"${/["\\]/.test(value) ? value.replaceAll(/["\\]/g, String.raw`\$&`) : value}"`;
 }

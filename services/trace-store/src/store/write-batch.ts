@@ -10,7 +10,7 @@
 import type { Queryable } from '@pawl/db';
 import type { FactReading, RejectedMessage } from '../record/fact-message.ts';
 import { contributionOf } from '../record/contribution.ts';
-import { recordOf, type TraceRecord } from '../record/record.ts';
+import { recordOf, type FactRecord, type TraceRecord } from '../record/record.ts';
 import { mergeRollUps, type RollUp } from '../record/roll-up.ts';
 import { isExpired, suffixOf, type Place } from '../retention/period.ts';
 import { readErased } from './erased-runs.ts';
@@ -35,7 +35,7 @@ export async function writeBatch(tables: TraceTables, readings: readonly FactRea
   return await writeEntries(tables, entries, rejected);
 }
 
-function entryOf(record: TraceRecord): Entry {
+function entryOf(record: FactRecord): Entry {
   return { record, adds: contributionOf(record) };
 }
 
