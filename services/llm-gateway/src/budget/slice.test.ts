@@ -124,7 +124,8 @@ function createWorld() {
           return;
         }
         case 'journal':
-          return void late.splice(0).forEach(charge);
+          late.splice(0).forEach(charge);
+          return;
         case 'hold':
           if (now.need <= limit - held - spent) spent += now.need;
           return;

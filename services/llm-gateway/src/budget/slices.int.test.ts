@@ -112,8 +112,14 @@ describe('a slice', () => {
     const { slices } = await replica();
     const of = level(10_000n);
     await drawn(slices, of, 10n);
-    expect(slices.take(callOf(), [{ ...of, limit: 9_999n }], [10n])).toBe(false);
+    const lower = { ...of, limit: 800n };
+    expect(slices.take(callOf(), [lower], [10n])).toBe(false);
     expect(slices.take(callOf(), [of], [10n])).toBe(true);
+    slices.note([lower], [10n]);
+    const { store } = await replica();
+    // What is under way, and what may be drawn of the new limit.
+    await eventually(async () => (await store.stateOf(of)).held <= 20n + 100n);
+    await drawn(slices, lower, 10n);
   });
 });
 

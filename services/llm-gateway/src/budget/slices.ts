@@ -7,23 +7,17 @@
  * Invariant: a slice is used only while its lease surely holds; a replica that Postgres has not heard of stops in time.
  */
 import type { Bus } from '@pawl/bus';
-import { UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import type { Level } from './levels.ts';
 import * as rules from './slice.ts';
-import { leaseMs, type BudgetStore, type CallAddress } from './store.ts';
+import { createSliceCalls } from './slice-calls.ts';
+import { createSliceKeeping, type KeptSlice } from './slice-keeping.ts';
+import type { BudgetStore, CallAddress } from './store.ts';
 
 const everyMs = 1_000;
-const periodMs = 15_000;
 const slicesMax = 10_000;
-/** What clocks of different speed and an answer on its way may take off a lease. */
-const leaseMarginMs = 5_000;
 /** After a budget was scarce nothing of it is drawn ahead for a while. */
 const scarceMs = 15_000;
-/** After a draw brought nothing. */
-const drawAgainMs = 1_000;
-const calledBackWithinMs = 1_000;
-const subject = 'pawl.gateway.slices';
 
 export type Slices = Part & {
   /** Holds what a call needs of every level, or nothing of any. */
@@ -40,21 +34,6 @@ export type Slices = Part & {
   renew(): Promise<void>;
 };
 
-type Entry = {
-  level: Level;
-  slice: rules.Slice;
-  /** Monotonic. */
-  usableUntilMs: number;
-  drawNotBeforeMs: number;
-  rotatedAtMs: number;
-  /** Whether Postgres has told of it. */
-  isKnown: boolean;
-  /** Lapsed: what was in it belongs to everybody again, and calls under way are settled without it. */
-  isDead: boolean;
-};
-
-type Open = { entry: Entry; need: bigint }[];
-
 export type SlicesOptions = {
   bus: Bus;
   store: BudgetStore;
@@ -64,193 +43,125 @@ export type SlicesOptions = {
 };
 
 export function createSlices({ bus, store, log, callsAhead }: SlicesOptions): Slices {
-  const entries = new Map<string, Entry>();
-  const open = new Map<string, Open>();
+  const table = createTable();
+  const keeping = createSliceKeeping({ store, log, callsAhead });
   const scarceUntil = new Map<string, number>();
-  const tending = createTending({ store, log, callsAhead });
-  let timer: NodeJS.Timeout | undefined;
-
   const isScarce = (key: string) => (scarceUntil.get(key) ?? 0) > performance.now();
-  const tend = (entry: Entry) => {
-    if (isScarce(entry.level.key)) entry.drawNotBeforeMs = performance.now() + drawAgainMs;
-    return tending.tend(entry);
-  };
+
   const giveBackHere = async (keys: readonly string[]) => {
     const until = performance.now() + scarceMs;
     for (const key of keys) remember(scarceUntil, key, until);
-    const meant = [...entries.values()].filter(({ level }) => keys.includes(level.key));
-    for (const entry of meant) entry.drawNotBeforeMs = until;
-    await Promise.all(meant.map((entry) => tending.giveBack(entry, entry.slice.free)));
+    const meant = table.slices().filter(({ level }) => keys.includes(level.key));
+    for (const kept of meant) kept.drawNotBeforeMs = until;
+    await Promise.all(meant.map(keeping.giveAllBack));
   };
-  const subscription = bus.connection.subscribe(subject, {
-    callback: (error, message) => {
-      if (error) return;
-      giveBackHere(message.string().split('\n'))
-        .catch((failure: unknown) => log.warn({ err: failure }, 'slices will be given back later'))
-        .finally(() => message.respond());
-    },
-  });
-  const tick = () => {
-    for (const [key, entry] of entries) {
-      void tend(entry);
-      if (entry.isDead || (isEmpty(entry.slice) && rules.leastOf(entry.slice) === 0n)) entries.delete(key);
-    }
+  const calls = createSliceCalls({ bus, log, giveBack: giveBackHere });
+  const tend = (kept: KeptSlice) => {
+    if (!isScarce(kept.level.key)) void keeping.tend(kept);
   };
+  /** What was drawn when the limit was higher is not used under the lower one. */
+  const giveBackFor = async (lower: Level, kept: KeptSlice) => {
+    await keeping
+      .giveAllBack(kept)
+      .catch((error: unknown) => log.warn({ err: error }, 'a slice will be given back later'));
+    if (kept.slice.free === 0n) kept.level = lower;
+  };
+  let timer: NodeJS.Timeout | undefined;
   return {
     name: 'slices',
-    start: async () => void (timer = setInterval(tick, everyMs)),
+    start: async () => void (timer = setInterval(() => table.forgetUnused().forEach(tend), everyMs)),
     async stop() {
       clearInterval(timer);
-      subscription.unsubscribe();
-      await Promise.all([...entries.values()].map((entry) => tending.giveBack(entry, entry.slice.free))).catch(
-        () => undefined,
-      );
+      calls.close();
+      await Promise.all(table.slices().map(keeping.giveAllBack)).catch(() => undefined);
     },
     take(call, levels, needs) {
-      const held = takeAll(entries, levels, needs);
-      if (!held) return false;
-      open.set(keyOfCall(call), held);
-      for (const { entry } of held) if (rules.wishOf(entry.slice, callsAhead) > 0n) void tend(entry);
-      return true;
+      const held = table.take(call, levels, needs);
+      for (const { kept } of held ?? []) if (rules.wishOf(kept.slice, callsAhead) > 0n) tend(kept);
+      return held !== undefined;
     },
-    coveredOf: (call, taken) =>
-      open.get(keyOfCall(call))?.map(({ need }, position) => rules.coveredBy(need, taken[position] ?? 0n)),
-    settle(call, covered = []) {
-      const key = keyOfCall(call);
-      for (const [position, { entry, need }] of (open.get(key) ?? []).entries()) {
-        entry.slice = rules.settle(entry.slice, { need, covered: covered[position] ?? 0n });
-      }
-      open.delete(key);
-    },
+    coveredOf: table.coveredOf,
+    settle: table.settle,
     note(levels, needs) {
       if (callsAhead === 0 || levels.length === 0 || !levels.every(isSliced)) return;
       for (const [position, level] of levels.entries()) {
-        const entry = entryOf(entries, level);
-        if (!entry) continue;
-        entry.slice = rules.note(entry.slice, needs[position] ?? 0n);
-        void tend(entry);
+        const kept = table.sliceOf(level);
+        if (!kept) continue;
+        kept.slice = rules.note(kept.slice, needs[position] ?? 0n);
+        if (level.limit < kept.level.limit) void giveBackFor(level, kept);
+        else tend(kept);
       }
     },
     async callBack(levels, others) {
       const keys = levels.filter((level) => isSliced(level) && !isScarce(level.key)).map(({ key }) => key);
-      const isHere = [...entries.values()].some(({ level, slice }) => keys.includes(level.key) && slice.free > 0n);
+      const isHere = table.slices().some(({ level, slice }) => keys.includes(level.key) && slice.free > 0n);
       if (keys.length === 0 || (others === 0 && !isHere)) return false;
-      await giveBackHere(keys);
-      if (others > 0 && bus.isConnected()) await askOthers(bus, keys, others);
+      await Promise.all([giveBackHere(keys), calls.callBack(keys, others)]);
       return true;
     },
-    renew: () => tending.renew([...entries.values()]),
+    renew: () => keeping.renew(table.slices()),
   };
 }
 
-/** What is done with Postgres: one statement after the other, so that each answer is about what is known here. */
-function createTending({ store, log, callsAhead }: Pick<SlicesOptions, 'store' | 'log' | 'callsAhead'>) {
-  let last: Promise<void> = Promise.resolve();
-  const inTurn = (body: () => Promise<void>): Promise<void> => {
-    const next = last.then(body);
-    last = next.catch(() => undefined);
-    return next;
-  };
-  const giveBack = (entry: Entry, wanted: bigint) =>
-    inTurn(async () => {
-      const amount = wanted < entry.slice.free ? wanted : entry.slice.free;
-      if (amount <= 0n || entry.isDead) return;
-      entry.slice = rules.release(entry.slice, amount);
-      const net = await store.giveBack(entry.level, amount);
-      if (net === undefined) entry.isDead = true;
-      else entry.slice = rules.adopt(entry.slice, net);
-    });
-  const draw = (entry: Entry) =>
-    inTurn(async () => {
-      const wish = rules.wishOf(entry.slice, callsAhead);
-      const askedAtMs = performance.now();
-      if (wish === 0n || entry.isDead || !isCurrent(entry) || askedAtMs < entry.drawNotBeforeMs) return;
-      const before = entry.slice.net;
-      entry.drawNotBeforeMs = askedAtMs + drawAgainMs;
-      const net = await store.draw(entry.level, {
-        wish,
-        least: rules.leastOf(entry.slice),
-        isNew: !entry.isKnown,
-      });
-      adopt(entry, net, askedAtMs);
-      if (net > before) entry.drawNotBeforeMs = 0;
-    });
+type Open = { kept: KeptSlice; need: bigint }[];
+
+/** The slices of this replica, and the calls that are held out of them. */
+function createTable() {
+  const slices = new Map<string, KeptSlice>();
+  const open = new Map<string, Open>();
   return {
-    giveBack,
-    renew: (all: readonly Entry[]) =>
-      inTurn(async () => {
-        const live = all.filter(({ isKnown, isDead }) => isKnown && !isDead);
-        const askedAtMs = performance.now();
-        const nets = await store.renewSlices(live.map(({ level }) => level));
-        for (const [position, entry] of live.entries()) {
-          const net = nets[position];
-          if (net === undefined) entry.isDead = true;
-          else adopt(entry, net, askedAtMs);
-        }
-      }),
-    async tend(entry: Entry): Promise<void> {
-      const now = performance.now();
-      if (now - entry.rotatedAtMs > periodMs) {
-        entry.slice = rules.rotate(entry.slice);
-        entry.rotatedAtMs = now;
+    slices: () => [...slices.values()],
+    sliceOf(level: Level): KeptSlice | undefined {
+      const key = keyOf(level);
+      const known = slices.get(key);
+      if (known && level.limit >= known.level.limit) known.level = level;
+      if (!known && slices.size < slicesMax) slices.set(key, newSlice(level));
+      return slices.get(key);
+    },
+    take(call: CallAddress, levels: readonly Level[], needs: readonly bigint[]): Open | undefined {
+      const held = takeAll(slices, levels, needs);
+      if (held) open.set(keyOfCall(call), held);
+      return held;
+    },
+    coveredOf: (call: CallAddress, taken: readonly bigint[]) =>
+      open.get(keyOfCall(call))?.map(({ need }, position) => rules.coveredBy(need, taken[position] ?? 0n)),
+    settle(call: CallAddress, covered: readonly bigint[] = []): void {
+      for (const [position, { kept, need }] of (open.get(keyOfCall(call)) ?? []).entries()) {
+        kept.slice = rules.settle(kept.slice, { need, covered: covered[position] ?? 0n });
       }
-      const surplus = isCurrent(entry) ? rules.surplusOf(entry.slice, callsAhead) : entry.slice.free;
-      try {
-        if (surplus > 0n) await giveBack(entry, surplus);
-        else if (rules.wishOf(entry.slice, callsAhead) > 0n && now >= entry.drawNotBeforeMs) await draw(entry);
-      } catch (error) {
-        if (!(error instanceof UnavailableError)) log.error({ err: error }, 'a slice could not be looked after');
+      open.delete(keyOfCall(call));
+    },
+    /** Forgets the slices that nobody needs, which then lapse, and gives the others. */
+    forgetUnused(): KeptSlice[] {
+      for (const [key, { slice, isDead }] of slices) {
+        const isUnused = slice.free === 0n && slice.used === 0n && rules.leastOf(slice) === 0n;
+        if (isDead || isUnused) slices.delete(key);
       }
+      return [...slices.values()];
     },
   };
 }
 
-function takeAll(entries: Map<string, Entry>, levels: readonly Level[], needs: readonly bigint[]): Open | undefined {
+function takeAll(slices: Map<string, KeptSlice>, levels: readonly Level[], needs: readonly bigint[]): Open | undefined {
   const now = performance.now();
   const held: (Open[0] & { after: rules.Slice })[] = [];
   for (const [position, level] of levels.entries()) {
-    const entry = entries.get(keyOf(level.key, level.window.fromMs));
+    const kept = slices.get(keyOf(level));
     const need = needs[position] ?? 0n;
     // A limit that was lowered is looked at in Postgres.
-    const isUsable = entry && !entry.isDead && entry.usableUntilMs > now && level.limit >= entry.level.limit;
-    const after = isUsable ? rules.take(rules.note(entry.slice, need), need) : undefined;
-    if (!entry || !after) return undefined;
-    held.push({ entry, need, after });
+    const isUsable = kept && !kept.isDead && kept.usableUntilMs > now && level.limit >= kept.level.limit;
+    const after = isUsable ? rules.take(rules.note(kept.slice, need), need) : undefined;
+    if (!kept || !after) return undefined;
+    held.push({ kept, need, after });
   }
-  for (const { entry, after } of held) entry.slice = after;
+  for (const { kept, after } of held) kept.slice = after;
   return held;
 }
 
-function entryOf(entries: Map<string, Entry>, level: Level): Entry | undefined {
-  const key = keyOf(level.key, level.window.fromMs);
-  const known = entries.get(key);
-  if (known) known.level = level;
-  if (known || entries.size >= slicesMax) return known;
-  const entry: Entry = {
-    level,
-    slice: rules.emptySlice,
-    usableUntilMs: 0,
-    drawNotBeforeMs: 0,
-    rotatedAtMs: performance.now(),
-    isKnown: false,
-    isDead: false,
-  };
-  entries.set(key, entry);
-  return entry;
-}
-
-function adopt(entry: Entry, net: bigint, askedAtMs: number): void {
-  entry.slice = rules.adopt(entry.slice, net);
-  entry.isKnown = true;
-  entry.usableUntilMs = askedAtMs + leaseMs - leaseMarginMs;
-}
-
-function isCurrent({ level }: Entry): boolean {
-  return level.window.toMs === null || Date.now() < level.window.toMs;
-}
-
-function isEmpty({ free, used }: rules.Slice): boolean {
-  return free === 0n && used === 0n;
+function newSlice(level: Level): KeptSlice {
+  const now = performance.now();
+  const times = { usableUntilMs: 0, drawNotBeforeMs: 0, rotatedAtMs: now };
+  return { level, slice: rules.emptySlice, ...times, isKnown: false, isDead: false };
 }
 
 /** Limits of runs are for one run: they stay exact, in one place. */
@@ -258,20 +169,12 @@ function isSliced({ kind }: Level): boolean {
   return kind === 'budget';
 }
 
-/** Waits until every other replica that has a slice has given back what it can, or for a while. */
-async function askOthers(bus: Bus, keys: readonly string[], others: number): Promise<void> {
-  const answers = await bus.connection
-    .requestMany(subject, keys.join('\n'), { strategy: 'count', maxMessages: others + 1, maxWait: calledBackWithinMs })
-    .catch(() => []);
-  for await (const _answer of answers) continue;
-}
-
 function keyOfCall({ runId, m }: CallAddress): string {
   return `${runId}/${m}`;
 }
 
-function keyOf(key: string, fromMs: number): string {
-  return `${key}@${fromMs}`;
+function keyOf({ key, window }: Level): string {
+  return `${key}@${window.fromMs}`;
 }
 
 function remember(map: Map<string, number>, key: string, value: number): void {

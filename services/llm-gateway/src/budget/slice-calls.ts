@@ -1,0 +1,78 @@
+/** How replicas call slices back from each other, over core NATS: a call names budgets, and each replica says when it has given back. */
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '@pawl/bus';
+import type { Log } from '@pawl/service';
+import { z } from 'zod';
+
+const subject = 'pawl.gateway.slices';
+const givenBackWithinMs = 1_000;
+
+const messageSchema = z.object({
+  from: z.string(),
+  id: z.string(),
+  /** Keys of budgets; absent when they were given back. */
+  keys: z.array(z.string()).optional(),
+});
+type Message = z.infer<typeof messageSchema>;
+
+export type SliceCalls = {
+  /** Resolves when as many other replicas have given back as have a slice, or after a while. */
+  callBack(keys: readonly string[], others: number): Promise<void>;
+  close(): void;
+};
+
+/** `giveBack` gives back what this replica has of budgets that another calls for. */
+export function createSliceCalls(options: {
+  bus: Bus;
+  log: Log;
+  giveBack(keys: readonly string[]): Promise<void>;
+}): SliceCalls {
+  const { bus, log, giveBack } = options;
+  const from = randomUUID();
+  const waiting = new Map<string, () => void>();
+  const tell = (message: Message) => {
+    if (bus.isConnected()) bus.connection.publish(subject, JSON.stringify(message));
+  };
+  const answer = async ({ id, keys }: Message) => {
+    try {
+      if (keys) await giveBack(keys);
+    } catch (error) {
+      log.warn({ err: error }, 'slices will be given back later');
+    }
+    tell({ from, id });
+  };
+  const subscription = bus.connection.subscribe(subject, {
+    callback(error, received) {
+      const message = error ? undefined : parse(received.string());
+      if (!message || message.from === from) return;
+      if (message.keys) void answer(message);
+      else waiting.get(message.id)?.();
+    },
+  });
+  return {
+    async callBack(keys, others) {
+      if (others === 0) return;
+      const id = randomUUID();
+      let missing = others;
+      const done = Promise.withResolvers<void>();
+      const timer = setTimeout(done.resolve, givenBackWithinMs);
+      waiting.set(id, () => {
+        missing -= 1;
+        if (missing === 0) done.resolve();
+      });
+      tell({ from, id, keys: [...keys] });
+      await done.promise;
+      clearTimeout(timer);
+      waiting.delete(id);
+    },
+    close: () => subscription.unsubscribe(),
+  };
+}
+
+function parse(text: string): Message | undefined {
+  try {
+    return messageSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
