@@ -5,9 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Arguments } from '@pawl/calls';
 import { UnavailableError } from '@pawl/contracts';
 import type { Queryable } from '@pawl/db';
-import type { Arguments } from './arguments/arguments.ts';
 import { businessKeyOf } from './call/business-key.ts';
 import { effectKey } from './call/effect-key.ts';
 import { isRepeatable } from './call/observation-of.ts';

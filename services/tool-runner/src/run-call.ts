@@ -3,10 +3,9 @@
  * where that is harmless, cut the result. The same path for act work and for trying a tool over HTTP.
  * Whatever goes wrong with the call is in the report; it throws `UnavailableError` only where an effect can't be recorded.
  */
+import { admitArguments, type Arguments, type ArgumentValidator } from '@pawl/calls';
 import { toolKindOf, type ActWork, type Agent, type Tool, type ToolKind } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
-import type { ArgumentValidator } from './arguments/argument-validator.ts';
-import { parseArguments, type Arguments } from './arguments/arguments.ts';
 import { createCallClock } from './call-clock.ts';
 import type { CallLimits } from './call-limits.ts';
 import type { Circuits } from './call/circuit.ts';
@@ -63,9 +62,6 @@ export type CallRunnerOptions = {
 };
 
 export type CallRunner = (request: CallRequest) => Promise<Report>;
-
-/** What a tool without declared parameters takes. */
-const anyObject = { type: 'object' } as const;
 
 export function createCallRunner(options: CallRunnerOptions): CallRunner {
   const lateCalls = { underWay: 0 };
@@ -158,13 +154,10 @@ function admit(
   const kind = kinds[toolKindOf(request.tool.spec)];
   if (!kind)
     return { outcome: refusal('not_supported', 'Tools of this kind are not supported yet.', 'Use another tool.') };
-  const parsed = parseArguments(request.args);
-  const suggestion = `Correct the arguments and call ${request.tool.metadata.name} again.`;
-  if ('failure' in parsed) return { outcome: refusal(parsed.failure.code, parsed.failure.message, suggestion) };
-  const schema = request.tool.spec.parameters ?? anyObject;
-  const verdict = validator.validate(schema, { value: parsed.args.value, charCount: parsed.args.text.length });
-  if (!verdict.isValid) return { outcome: refusal('invalid_arguments', verdict.message, suggestion) };
-  return { kind, args: parsed.args };
+  const admitted = admitArguments(validator, request.tool, request.args);
+  if ('args' in admitted) return { kind, args: admitted.args };
+  const { code, message, suggestion } = admitted.failure;
+  return { outcome: refusal(code, message, suggestion) };
 }
 
 type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'callTool'>;

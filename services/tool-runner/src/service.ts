@@ -12,6 +12,7 @@ import {
   type Keys,
   type Registry,
 } from '@pawl/bus';
+import { createArgumentValidator } from '@pawl/calls';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
@@ -24,7 +25,6 @@ import {
   type Part,
 } from '@pawl/service';
 import { createActWorkPart } from './act-work.ts';
-import { createArgumentValidator } from './arguments/argument-validator.ts';
 import { createCallLimits, type CallLimits } from './call-limits.ts';
 import { createCallMetrics } from './call-metrics.ts';
 import { createCircuits } from './call/circuit.ts';

@@ -1,12 +1,13 @@
-/** Which package may use which: contracts ← telemetry ← {bus, db} ← service ← services. */
+/** Which package may use which: contracts ← telemetry ← {bus, db} ← service ← services, and contracts ← calls ← services. */
 import { isCode, isForTests, packageOf, resolvePath, workspaceOf } from '../layout.ts';
 import type { SourceFile } from '../repository.ts';
 import type { Rule, Violation } from '../rule.ts';
 import { sourceOf } from '../source.ts';
 
-const beneathServices = ['contracts', 'telemetry', 'bus', 'db', 'service'];
+const beneathServices = ['contracts', 'calls', 'telemetry', 'bus', 'db', 'service'];
 const uses: Record<string, readonly string[]> = {
   'libs/contracts': [],
+  'libs/calls': ['contracts'],
   'libs/telemetry': ['contracts'],
   'libs/bus': ['contracts', 'telemetry'],
   'libs/db': ['contracts', 'telemetry'],
@@ -71,7 +72,7 @@ export const composition: Rule = {
   check: (files) =>
     files
       .filter((file) => isCode(file) && /^(services|examples)\//.test(file.path) && !isForTests(file.path))
-      .filter(({ path }) => !/^services\/[^/]+\/src\/(main|service|migrate)\.ts$/.test(path))
+      .filter(({ path }) => !/^services\/[^/]+\/src\/(main|service|migrate|setup)\.ts$/.test(path))
       .flatMap((file) =>
         sourceOf(file)
           .imports.filter(({ specifier }) => /^@pawl\/(bus|db)$/.test(specifier))

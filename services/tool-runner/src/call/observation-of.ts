@@ -2,14 +2,12 @@
  * From an outcome to the observation that the run's log gets. Pure.
  * I12: the data is cleaned of invisible characters and cut here, at the one place that every kind passes through.
  */
+import { type CutData, cutData, cutEnds, injectionWarning, visibleJson, visibleText } from '@pawl/calls';
 import type { Observation, ObservationStatus, ToolSpec } from '@pawl/contracts';
 import { durationMs } from '@pawl/contracts';
 import { keyFigures } from '../observe/key-figures.ts';
-import { injectionWarning } from '../observe/injection-flags.ts';
 import { explainRawError } from '../observe/raw-error-sentence.ts';
-import { cutData, cutEnds, type CutData } from './cut-data.ts';
 import type { Failure, Outcome, Result, Stored } from './outcome.ts';
-import { visibleJson, visibleText } from './visible-text.ts';
 
 const timeoutDefaultMs = 30_000;
 

@@ -1,4 +1,5 @@
 /** What a declared object must satisfy beyond its schema. Throws `RejectedError`; does no I/O. */
+import type { ArgumentValidator } from '@pawl/calls';
 import {
   RejectedError,
   toolKindOf,
@@ -8,7 +9,6 @@ import {
   type ToolKind,
   type ToolSpec,
 } from '@pawl/contracts';
-import type { ArgumentValidator } from '../arguments/argument-validator.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { secretNamesIn } from '../kinds/secrets.ts';
 import { businessKeyProblem } from '../call/business-key.ts';

@@ -4,11 +4,11 @@
  */
 import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
+import { compactJson, maxDepthOf, sliceJson } from '@pawl/calls';
 import { RejectedError, renderObservation } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
 import { newSpanId, newTraceContext, parseTraceparent } from '@pawl/telemetry';
 import { recordCallSpan } from '../call-span.ts';
-import { compactJson, maxDepthOf, sliceJson } from '../arguments/json-slices.ts';
 import type { CallRunner } from '../run-call.ts';
 
 export type TryToolOptions = {

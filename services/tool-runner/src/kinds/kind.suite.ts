@@ -3,9 +3,9 @@
  * A case that a kind has no peer for is left out of its fixture.
  */
 import { describe, expect, test } from 'vitest';
+import { parseArguments } from '@pawl/calls';
 import { RejectedError, toolSchema, type Tool } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
-import { parseArguments } from '../arguments/arguments.ts';
 import { BrokenOffError, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';
 

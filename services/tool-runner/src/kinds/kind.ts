@@ -3,9 +3,9 @@
  * A kind executes a call whose arguments were checked, and gives an outcome: what can go wrong in the world is data.
  * What it throws is a bug. It does not retry, does not cut for the model, and keeps nothing between calls but connections.
  */
+import type { Arguments } from '@pawl/calls';
 import type { Tool } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
-import type { Arguments } from '../arguments/arguments.ts';
 import type { Outcome } from '../call/outcome.ts';
 import type { Report } from '../effects/report.ts';
 import type { NestedCall } from '../nested-call.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createArgumentValidator } from '@pawl/calls';
 import { mcpServerSchema } from '@pawl/contracts';
 import { eventually } from '@pawl/testkit';
-import { createArgumentValidator } from '../arguments/argument-validator.ts';
 import { BrokenOffError } from '../call/outcome.ts';
 import { reply, replyText, startMcpPeer, toolNamed, type McpCall, type McpPeer } from '../testing/mcp-peer.ts';
 import { createTargets } from './http/targets.ts';

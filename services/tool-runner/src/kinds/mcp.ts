@@ -3,10 +3,9 @@
  * has lost its session. Must not call a tool whose definition the app hasn't accepted, and takes no more than its cap.
  */
 import { ProtocolError, SdkHttpError, type Tool as McpTool } from '@modelcontextprotocol/client';
+import { type ArgumentValidator, parseExact } from '@pawl/calls';
 import { fingerprint, RejectedError, type Tool } from '@pawl/contracts';
 import { formatTraceparent } from '@pawl/telemetry';
-import type { ArgumentValidator } from '../arguments/argument-validator.ts';
-import { parseExact } from '../arguments/arguments.ts';
 import { isRepeatable, isWrite } from '../call/observation-of.ts';
 import { refusal, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';

@@ -3,9 +3,8 @@
  * call: validated, with its own deadline, at most once. What each of them came to is shown nested in the result.
  * A skill calls nothing that it doesn't declare, and no other skill.
  */
+import { cutData, parseArguments } from '@pawl/calls';
 import { RejectedError } from '@pawl/contracts';
-import { parseArguments } from '../arguments/arguments.ts';
-import { cutData } from '../call/cut-data.ts';
 import { refusal, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { evaluateExpression, ExpressionError } from './skill/expressions.ts';

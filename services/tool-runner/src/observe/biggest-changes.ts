@@ -1,5 +1,5 @@
 /** Between the two groups of a table, such as this month and the last, what changed most. Pure. */
-import { parseExact } from '../arguments/arguments.ts';
+import { parseExact } from '@pawl/calls';
 import { Exact, isNumber, rawNumber, type Cell, type ExactNumber, type Table } from './table.ts';
 
 const changesMax = 5;

@@ -2,8 +2,7 @@
  * A large table as key figures: how many rows, what each column holds, the biggest changes between two groups, and samples (O2).
  * Pure. Sums are exact; nothing is lost, because the whole table is kept by reference.
  */
-import { parseExact } from '../arguments/arguments.ts';
-import { sliceJson } from '../arguments/json-slices.ts';
+import { parseExact, sliceJson } from '@pawl/calls';
 import { biggestChanges } from './biggest-changes.ts';
 import { Exact, isNumber, rawNumber, type Cell, type Table } from './table.ts';
 

@@ -1,8 +1,7 @@
 /** What an HTTP answer means for the call. Pure; the sentences are data. */
+import { compactJson, maxDepthOf, textData } from '@pawl/calls';
 import type { ErrorCode } from '@pawl/contracts';
-import { compactJson, maxDepthOf } from '../../arguments/json-slices.ts';
 import type { Failure, Outcome, Stored } from '../../call/outcome.ts';
-import { textData } from '../../call/visible-text.ts';
 import type { Body } from '../../results/take-body.ts';
 import { textOfHtml } from './html-text.ts';
 import { decoderOf, isHtml, isJson, isTextual, mediaType } from './media-types.ts';

@@ -1,6 +1,6 @@
 /** From a tool's declaration and a call's arguments to one HTTP request. Pure. */
+import { type Arguments, objectText } from '@pawl/calls';
 import type { Tool } from '@pawl/contracts';
-import { objectText, type Arguments } from '../../arguments/arguments.ts';
 
 export type HttpRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -2,9 +2,8 @@
  * What an MCP server's result means for the call. Nothing in it is lost: texts, structured content and media all stay, and the
  * model learns when they don't fit together. Pure.
  */
-import { maxDepthOf, compactJson } from '../../arguments/json-slices.ts';
+import { compactJson, maxDepthOf, textData } from '@pawl/calls';
 import type { Failure, Result } from '../../call/outcome.ts';
-import { textData } from '../../call/visible-text.ts';
 import { exactNumbers } from './reply-guard.ts';
 
 export type McpResult = { content?: unknown; structuredContent?: unknown; isError?: unknown };

@@ -2,9 +2,8 @@
  * What a worker's reply means for the call. Pure. Errors are told as NATS services tell them: by the headers
  * `Nats-Service-Error-Code` and `Nats-Service-Error`.
  */
-import { compactJson, maxDepthOf } from '../../arguments/json-slices.ts';
+import { compactJson, maxDepthOf, textData } from '@pawl/calls';
 import type { Failure, Outcome } from '../../call/outcome.ts';
-import { textData } from '../../call/visible-text.ts';
 import type { Body } from '../../results/take-body.ts';
 
 export type WorkerReply = {

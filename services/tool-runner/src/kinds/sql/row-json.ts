@@ -3,7 +3,7 @@
  * Whole and decimal numbers keep every digit, dates and times become ISO 8601, JSON columns are passed through.
  */
 import postgresArray from 'postgres-array';
-import { compactJson } from '../../arguments/json-slices.ts';
+import { compactJson } from '@pawl/calls';
 
 const types = {
   bool: 16,

@@ -3,8 +3,8 @@
  * Tables and lists lose whole rows from their middle; anything else becomes a text with its middle left out.
  * Pure. The result never has more than `charsMax` characters (at least 200), and no digit in it is changed.
  */
-import { sliceJson } from '../arguments/json-slices.ts';
-import { objectText } from '../arguments/arguments.ts';
+import { sliceJson } from './json-slices.ts';
+import { objectText } from './arguments.ts';
 
 export type CutData = {
   data: string;
