@@ -42,7 +42,7 @@ export async function* batchesOf<T>(
  * those under way are waited for, and the failure is thrown.
  */
 export async function workThrough<T>(
-  source: AsyncIterable<T>,
+  source: AsyncIterable<T> | Iterable<T>,
   options: { atOnceMax: number; work(item: T): Promise<void> },
 ): Promise<void> {
   const running = new Set<Promise<void>>();

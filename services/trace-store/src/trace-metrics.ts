@@ -4,7 +4,8 @@
  */
 import { streams, type Ended, type Thought } from '@pawl/contracts';
 import type { Bus } from '@pawl/bus';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { registerGauges } from '@pawl/service';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import { consumerName } from './facts.ts';
 import type { TraceRecord } from './record/record.ts';
 
@@ -33,7 +34,7 @@ export function createTraceMetrics(options: { registry: Registry; bus: Bus; nowM
   const onThought = inferenceMetrics(registers);
   const onEnded = runMetrics(registers);
   let latestAtMs = nowMs();
-  lagMetrics({ registers, bus, secondsBehind: () => Math.max(0, nowMs() - latestAtMs) / 1_000 });
+  registerLag({ registry, bus, secondsBehind: () => Math.max(0, nowMs() - latestAtMs) / 1_000 });
   return {
     onStored(records) {
       for (const record of records) {
@@ -71,7 +72,14 @@ function inferenceMetrics(registers: Registry[]): (thought: Thought) => void {
   const cacheRead = usage('cache_read_input_tokens', 'The part of the input that was read from a cache');
   const cacheWrite = usage('cache_write_input_tokens', 'The part of the input that was written to a cache');
   const reasoning = usage('reasoning_output_tokens', 'The part of the output that was reasoning');
-  return ({ purpose, outcome, durationMs, firstTokenMs, usage: used }) => {
+  const cost = new Counter({
+    name: 'pawl_thoughts_usd_total',
+    help: 'Cost of the thoughts that were stored, by purpose; to be compared with the books of the gateway',
+    labelNames: ['purpose'],
+    registers,
+  });
+  return ({ purpose, outcome, durationMs, firstTokenMs, usage: used, costNanoUsd }) => {
+    cost.inc({ purpose }, Number(costNanoUsd) / 1e9);
     duration.observe({ purpose, outcome }, durationMs / 1_000);
     if (firstTokenMs !== undefined) firstChunk.observe({ purpose }, firstTokenMs / 1_000);
     input.inc({ purpose }, used.inputTokens);
@@ -115,22 +123,23 @@ function runMetrics(registers: Registry[]): (ended: Ended) => void {
   };
 }
 
-function lagMetrics(options: { registers: Registry[]; bus: Bus; secondsBehind(): number }): void {
-  const { registers, bus, secondsBehind } = options;
-  const seconds = new Gauge({
-    name: 'pawl_traces_lag_seconds',
-    help: 'Age of the latest stored fact while others wait; 0 when none does',
-    registers,
-  });
-  const facts: Gauge = new Gauge({
-    name: 'pawl_traces_lag_facts',
-    help: 'Facts in the run log that are not in Postgres yet; -1 when nobody can tell',
-    registers,
-    async collect() {
+function registerLag(options: { registry: Registry; bus: Bus; secondsBehind(): number }): void {
+  const { registry, bus, secondsBehind } = options;
+  registerGauges({
+    registry,
+    async look() {
       const info = await bus.jsm.consumers.info(streams.runs, consumerName).catch(() => undefined);
-      const behind = info ? info.num_pending + info.num_ack_pending : -1;
-      facts.set(behind);
-      seconds.set(behind === 0 ? 0 : secondsBehind());
+      return info ? info.num_pending + info.num_ack_pending : -1;
+    },
+    gauges: {
+      pawl_traces_lag_facts: {
+        help: 'Facts in the run log that are not in Postgres yet; -1 when nobody can tell',
+        valuesOf: (behind) => [{ value: behind }],
+      },
+      pawl_traces_lag_seconds: {
+        help: 'Age of the latest stored fact while others wait; 0 when none does',
+        valuesOf: (behind) => [{ value: behind === 0 ? 0 : secondsBehind() }],
+      },
     },
   });
 }

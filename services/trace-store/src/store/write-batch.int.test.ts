@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { slotOf, type Fact } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { useTestServers } from '@pawl/testkit';
+import { workThrough } from '../batches.ts';
 import { noRules } from '../record/redact.ts';
 import { readFactMessage } from '../record/fact-message.ts';
 import { schema } from '../schema.ts';
@@ -81,17 +82,16 @@ test('T3: the same records in any order, repeated and cut into any batches, give
 
 test('T2: two writers with the same 200 runs, in opposite orders, never block each other for ever', async () => {
   const messages = Array.from({ length: 200 }, (_, number) => salesRun('crowd', `crowd ${number}`)).flat();
-  const other = connectDatabase({ url: servers.databaseUrl, applicationName: 'other', poolMax: 8 });
+  const other = connectDatabase({ url: servers.databaseUrl, applicationName: 'other' });
   const write = async (on: TraceTables, all: ReadMessage[]) => {
     const batches = Array.from({ length: 34 }, (_, at) => all.filter((_message, index) => index % 34 === at));
-    await Promise.all(
-      batches.map((batch) =>
-        writeBatch(
-          on,
-          batch.map(({ reading }) => reading),
-        ),
-      ),
-    );
+    await workThrough(batches, {
+      atOnceMax: 4,
+      work: async (batch) => {
+        const readings = batch.map(({ reading }) => reading);
+        await writeBatch(on, readings);
+      },
+    });
   };
   await Promise.all([write(tables, messages), write(tablesOn(other), messages.toReversed())]);
   await other.close();
