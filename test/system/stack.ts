@@ -33,6 +33,8 @@ export type StackOptions = {
   models: Record<string, SimModel>;
   /** Further variables for the services. */
   environment?: Record<string, string>;
+  /** Further variables for one of them. */
+  environmentOf?(service: 'orchestrator' | 'llm-gateway' | 'tool-runner' | 'trace-store'): Record<string, string>;
 };
 
 /** Brings up everything and gives app `demo` a key and the routes `smart` and `fast` to the first model. */
@@ -54,10 +56,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const sim = createSim({ models: options.models });
   const { url: simUrl } = await sim.start();
   const log = (name: string): Log => createLog(name, environment.PAWL_LOG_LEVEL as 'error');
-  const orchestrator = await createOrchestrator(orchestratorConfig.loadConfig(environment), log('orchestrator'));
-  const gateway = await createGateway(gatewayConfig.loadConfig(environment), log('llm-gateway'));
-  const toolRunner = await createToolRunner(toolRunnerConfig.loadConfig(environment), log('tool-runner'));
-  const traceStore = await createTraceStore(traceStoreConfig.loadConfig(environment), log('trace-store'));
+  const of: NonNullable<StackOptions['environmentOf']> = (service) => ({
+    ...environment,
+    ...options.environmentOf?.(service),
+  });
+  const orchestrator = await createOrchestrator(orchestratorConfig.loadConfig(of('orchestrator')), log('orchestrator'));
+  const gateway = await createGateway(gatewayConfig.loadConfig(of('llm-gateway')), log('llm-gateway'));
+  const toolRunner = await createToolRunner(toolRunnerConfig.loadConfig(of('tool-runner')), log('tool-runner'));
+  const traceStore = await createTraceStore(traceStoreConfig.loadConfig(of('trace-store')), log('trace-store'));
   const services: { parts: Part[] }[] = [orchestrator, gateway, toolRunner, traceStore];
   for (const service of services) await startParts(service.parts);
 

@@ -12,7 +12,7 @@ import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
 import { handleWork } from './handle-work.ts';
 import { createWaitingRoom } from './waiting-room.ts';
-import { openWorkSource, type WorkSource } from './work-source.ts';
+import { ensureConsumer, openWorkSource, type WorkSource } from './work-source.ts';
 
 const reportEveryMs = 2_000;
 const giveBackAfterMs = 1_000;
@@ -71,10 +71,11 @@ export async function consumeWork<K extends Work['kind']>(bus: Bus, options: Wor
   const openSources = () => {
     const wanted = options.queues.flatMap((queue) => options.apps.apps().map((app) => ({ queue, app })));
     for (const { queue, app } of isStopped ? [] : wanted) {
-      const lane = `${options.kind}-${queue}-${app}`;
+      const address = addressOf(options.kind, { queue, app });
+      const { name: lane } = address;
       if (sources.has(lane)) continue;
       const source = openWorkSource(bus, {
-        ...addressOf(options.kind, { lane, queue, app }),
+        ...address,
         demand: () => demandOf({ waiting: room.waitingIn(lane), free: free() }),
         onMessage(message) {
           if (isStopped) message.nak();
@@ -111,8 +112,20 @@ function demandOf({ waiting, free }: { waiting: number; free: number }): number 
   return Math.max(0, Math.min(batchMax, Math.max(1, free)) - waiting);
 }
 
-function addressOf(kind: Work['kind'], of: { lane: string; queue: string; app: string }) {
+/** Makes the consumer of an app's queue before any worker does, so that what watches its length finds it. */
+export async function ensureWorkQueue(
+  bus: Bus,
+  kind: Work['kind'],
+  of: { queue: string; app: string },
+): Promise<string> {
+  const address = addressOf(kind, of);
+  await ensureConsumer(bus, address);
+  return address.name;
+}
+
+function addressOf(kind: Work['kind'], of: { queue: string; app: string }) {
+  const name = `${kind}-${of.queue}-${of.app}`;
   return kind === 'think'
-    ? { stream: streams.think, name: of.lane, filter: subjects.thinkOfApp(of.queue, of.app) }
-    : { stream: streams.act, name: of.lane, filter: subjects.actOfApp(of.queue, of.app) };
+    ? { stream: streams.think, name, filter: subjects.thinkOfApp(of.queue, of.app) }
+    : { stream: streams.act, name, filter: subjects.actOfApp(of.queue, of.app) };
 }

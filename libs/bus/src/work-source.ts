@@ -93,7 +93,11 @@ function drain(bus: Bus, messages: ConsumerMessages): void {
   else void sub.drain().catch(() => messages.stop());
 }
 
-async function ensureConsumer(bus: Bus, options: { stream: string; name: string; filter: string }): Promise<Consumer> {
+/** Makes the durable consumer, where it is missing. */
+export async function ensureConsumer(
+  bus: Bus,
+  options: { stream: string; name: string; filter: string },
+): Promise<Consumer> {
   await bus.jsm.consumers.add(options.stream, {
     durable_name: options.name,
     filter_subject: options.filter,

@@ -2,9 +2,24 @@
 import { createHash } from 'node:crypto';
 import type { Work } from './work.ts';
 
-export const streams = { runs: 'RUNS', think: 'THINK', act: 'ACT' } as const;
+export const streams = {
+  /** The log of all runs. */
+  runs: 'RUNS',
+  think: 'THINK',
+  act: 'ACT',
+  /** Charges that wait for Postgres. */
+  charges: 'GATEWAY_CHARGES',
+} as const;
 
-export const streamSubjects = { RUNS: 'pawl.run.>', THINK: 'pawl.think.>', ACT: 'pawl.act.>' } as const;
+export const streamSubjects = {
+  RUNS: 'pawl.run.>',
+  THINK: 'pawl.think.>',
+  ACT: 'pawl.act.>',
+  GATEWAY_CHARGES: 'pawl.gateway.charges',
+} as const;
+
+/** Queue classes of think work. */
+export const lanes = ['interactive', 'batch'] as const;
 
 export const buckets = {
   /** Declared objects by app, kind and name. */
@@ -43,6 +58,14 @@ export const subjects = {
   actOfApp: (pool: string, app: string) => `pawl.act.${pool}.${app}.>`,
   delta: (app: string, runId: string, m: number) => `pawl.delta.${app}.${runId}.${m}`,
   deltasOfRun: (app: string, runId: string) => `pawl.delta.${app}.${runId}.*`,
+  /** Hints among the replicas of the gateway. */
+  gatewayHint: (kind: 'health' | 'slices' | '*') => `pawl.gateway.${kind}`,
+  /** Told when the spending of a budget reaches a threshold. */
+  budgetReached: (app: string, name: string) => `pawl.budget.${app}.${name}`,
+  /** Told when records of a run were stored. */
+  recordsStored: (app: string, runId: string) => `pawl.stored.${app}.${runId}`,
+  /** Where workers of a subject hear that a call is not wanted any more. */
+  toolCancelled: (subject: string) => `pawl.toolcancel.${subject}`,
 };
 
 /** The parts of a fact's subject, or undefined when it is none. */

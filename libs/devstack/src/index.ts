@@ -13,3 +13,4 @@ export { startPostgres } from './postgres/start-postgres.ts';
 export type { PostgresOptions, PostgresServer } from './postgres/start-postgres.ts';
 export { startChild } from './process/child.ts';
 export type { Child, ChildExit, ChildOptions } from './process/child.ts';
+export { services } from './services/service-list.ts';

@@ -12,6 +12,6 @@ export {
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { sendProblem } from './problems.ts';
-export { runMain, runMigrations, type Main } from './run-main.ts';
+export { runMain, runMigrations, runTask, type Main } from './run-main.ts';
 export { runService, startParts, stopParts, type Part, type ServiceOptions } from './run-service.ts';
 export { serveRegistry, type RegistryRoutes } from './serve-registry.ts';

@@ -24,7 +24,7 @@ type MainConfig = {
 
 /** Runs a service until it is told to stop; telemetry is flushed last. Ends the process. */
 export async function runMain<C extends MainConfig>(main: Main<C>): Promise<void> {
-  await orExplain(async () => {
+  await runTask(async () => {
     const config = main.loadConfig();
     const log = createLog(main.name, config.PAWL_LOG_LEVEL);
     // Without a listener, the first process of a container is not ended by a signal.
@@ -45,13 +45,14 @@ export async function runMain<C extends MainConfig>(main: Main<C>): Promise<void
 
 /** Applies the migrations of a schema and tells which. Needs `PAWL_DATABASE_URL` only; safe to repeat. */
 export async function runMigrations(schema: { schema: string; folder: URL }): Promise<void> {
-  await orExplain(async () => {
+  await runTask(async () => {
     const applied = await migrate({ ...databaseOptionsOf(migrationConfig()), ...schema });
     process.stdout.write(`schema ${schema.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
   });
 }
 
-async function orExplain(body: () => Promise<void>): Promise<void> {
+/** Runs what does its work and ends; a mistake in the configuration is told in sentences, exit code 1. */
+export async function runTask(body: () => Promise<void>): Promise<void> {
   try {
     await body();
   } catch (error) {

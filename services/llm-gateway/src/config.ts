@@ -24,6 +24,9 @@ export type Config = z.infer<typeof schema> & {
   secretVariables: Readonly<Record<string, string | undefined>>;
 };
 
+/** Names of the variables that are read. */
+export const variableNames: readonly string[] = Object.keys(schema.shape);
+
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
   const secretVariables = Object.fromEntries(

@@ -60,7 +60,7 @@ export async function createGateway(
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const health = createEndpointHealth(bus, replica);
-  const journal = createJournal({ bus, store, owner: replica, replicas: config.PAWL_REPLICAS, log });
+  const journal = createJournal({ bus, store, owner: replica, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const cache = createAnswerCache(database, log);
   const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };

@@ -12,15 +12,13 @@ import {
   type WorkContext,
   type WorkQueue,
 } from '@pawl/bus';
-import { RejectedError, UnavailableError, type Thought, type ThinkWork } from '@pawl/contracts';
+import { lanes, RejectedError, UnavailableError, type Thought, type ThinkWork } from '@pawl/contracts';
 import type { Part } from '@pawl/service';
 import { thoughtSpanId, withTrace } from '@pawl/telemetry';
 import type { Stop } from './providers/call-clock.ts';
 import { recordChatSpan } from './think/chat-span.ts';
 import { think, type ThinkDeps } from './think/think.ts';
 import { deniedThought } from './think/thought-fact.ts';
-
-const lanes = ['interactive', 'batch'];
 
 export type ThinkWorkOptions = ThinkDeps & {
   bus: Bus;
@@ -58,7 +56,7 @@ export function createThinkWork(options: ThinkWorkOptions): Part {
       );
       queue = await consumeWork(bus, {
         kind: 'think',
-        queues: lanes,
+        queues: [...lanes],
         apps,
         concurrency,
         handle,

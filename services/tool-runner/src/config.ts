@@ -50,6 +50,9 @@ export type Config = z.infer<typeof configSchema> & {
   commandPath: string;
 };
 
+/** Names of the variables that are read. */
+export const variableNames: readonly string[] = Object.keys(configSchema.shape);
+
 /** Reads the configuration; throws `ConfigError` with every mistake. */
 export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
   const secretVariables = Object.fromEntries(

@@ -3,7 +3,7 @@
  * `pawl.budget.<app>.<name>`. Beside the calls, not in their way.
  */
 import type { Bus, Registry } from '@pawl/bus';
-import { UnavailableError, type Budget } from '@pawl/contracts';
+import { subjects, UnavailableError, type Budget } from '@pawl/contracts';
 import type { Queryable } from '@pawl/db';
 import type { AppSource } from '@pawl/bus';
 import type { Log, Part } from '@pawl/service';
@@ -53,12 +53,17 @@ export function createThresholdWatch(options: ThresholdWatchOptions): Part {
   };
 }
 
-async function look({ bus, apps, registry, database }: ThresholdWatchOptions): Promise<void> {
+/** All budgets but those that only keep calls from coming too fast, each with the level of its current window. */
+export function watchedBudgets(apps: AppSource, registry: Registry): { budget: Budget; level: Level }[] {
   const budgets = apps.apps().flatMap((app) => registry.list('Budget', app).map(({ object }) => object));
-  const watched = budgets.flatMap((budget) => {
+  return budgets.flatMap((budget) => {
     const level = safeLevelOf(budget);
     return level && level.unit !== 'concurrent' && budget.spec.window !== 'minute' ? [{ budget, level }] : [];
   });
+}
+
+async function look({ bus, apps, registry, database }: ThresholdWatchOptions): Promise<void> {
+  const watched = watchedBudgets(apps, registry);
   if (watched.length === 0) return;
   const reached = await claimReached(
     database,
@@ -78,7 +83,7 @@ async function look({ bus, apps, registry, database }: ThresholdWatchOptions): P
       spent,
       windowFrom: new Date(window.fromMs).toISOString(),
     };
-    bus.connection.publish(`pawl.budget.${app}.${name}`, JSON.stringify(event));
+    bus.connection.publish(subjects.budgetReached(app, name), JSON.stringify(event));
   }
 }
 

@@ -3,11 +3,11 @@
  * others over core NATS, as hints: a lost one costs a few calls, never money. Nothing is kept.
  */
 import type { Bus } from '@pawl/bus';
-import { sha256, type Candidate } from '@pawl/contracts';
+import { sha256, subjects, type Candidate } from '@pawl/contracts';
 import { z } from 'zod';
 import { afterFailure, afterStart, closedCircuit, isPassable, type Circuit } from './breaker.ts';
 
-const subject = 'pawl.gateway.health';
+const subject = subjects.gatewayHint('health');
 const endpointsMax = 5_000;
 /** The part of a new measurement in the running mean. */
 const newest = 0.2;

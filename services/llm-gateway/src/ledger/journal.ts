@@ -2,16 +2,16 @@
  * Charges that Postgres could not take: they wait in a JetStream work queue, where the whole service looks after them, and are
  * settled once it is back (I3). Settling is idempotent, so a charge that is delivered twice counts once.
  */
-import { AckPolicy, RetentionPolicy, StorageType, type Consumer, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '@pawl/bus';
-import { UnavailableError } from '@pawl/contracts';
+import { streams, streamSubjects, UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import { z } from 'zod';
 import type { BudgetStore, Settlement } from '../budget/store.ts';
 import type { LedgerEntry } from './entry.ts';
 
-const stream = 'GATEWAY_CHARGES';
-const subject = 'pawl.gateway.charges';
+const stream = streams.charges;
+const subject = streamSubjects[stream];
 const consumerName = 'settle';
 const ackWaitNs = 30_000_000_000;
 const batchMax = 20;
@@ -39,7 +39,7 @@ const entrySchema = z.object({
   thought: z.string().optional(),
 });
 
-export type JournalOptions = { bus: Bus; store: BudgetStore; owner: string; replicas: number; log: Log };
+export type JournalOptions = { bus: Bus; store: BudgetStore; owner: string; log: Log };
 
 export function createJournal(options: JournalOptions): Journal {
   const { bus, log } = options;
@@ -68,7 +68,6 @@ export function createJournal(options: JournalOptions): Journal {
   return {
     name: 'journal',
     async start() {
-      await ensureStream(options);
       running = run();
     },
     async stop() {
@@ -129,21 +128,7 @@ function recordOf(
   };
 }
 
-async function ensureStream({ bus, replicas }: JournalOptions): Promise<void> {
-  await bus.jsm.streams.info(stream).catch(() =>
-    bus.jsm.streams.add({
-      name: stream,
-      subjects: [subject],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Workqueue,
-      num_replicas: replicas,
-    }),
-  );
-}
-
-async function connectConsumer(options: JournalOptions): Promise<Consumer> {
-  const { bus } = options;
-  await ensureStream(options);
+async function connectConsumer({ bus }: JournalOptions): Promise<Consumer> {
   await bus.jsm.consumers.add(stream, {
     durable_name: consumerName,
     ack_policy: AckPolicy.Explicit,

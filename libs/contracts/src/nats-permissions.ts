@@ -1,0 +1,135 @@
+/**
+ * What each service may do on NATS, and no more: one user per service, so that whoever gets hold of one can't write the words
+ * of another. Deployments are generated from here. A subject that a service uses and that is not here is refused by the server.
+ */
+import { buckets, streams, streamSubjects, subjects } from './subjects.ts';
+
+export type NatsPermissions = { publish: string[]; subscribe: string[] };
+
+const every = '*';
+const factsOfSlot = (slot: string) => subjects.factsOfRun(every, every).replace(/>$/, slot);
+const stops = ['cancel', 'ended'].map(factsOfSlot);
+const keyValue = (bucket: string) => `KV_${bucket}`;
+const objects = (bucket: string) => `OBJ_${bucket}`;
+
+const { registry, definitions, keys, leases, settings, claims, results } = buckets;
+const allStreams = [
+  ...Object.values(streams),
+  ...[registry, definitions, keys, leases, settings].map(keyValue),
+  ...[claims, results].map(objects),
+];
+
+/** Looking at a stream, and making it where it is missing: any service brings back what a server has lost. */
+const layout = [
+  '$JS.API.INFO',
+  ...allStreams.flatMap((stream) => [`$JS.API.STREAM.INFO.${stream}`, `$JS.API.STREAM.CREATE.${stream}`]),
+];
+const get = (stream: string) => [
+  `$JS.API.DIRECT.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}.>`,
+  `$JS.API.STREAM.MSG.GET.${stream}`,
+];
+const consume = (stream: string) => [
+  ...['CREATE', 'DURABLE.CREATE', 'INFO', 'MSG.NEXT', 'DELETE'].map((verb) => `$JS.API.CONSUMER.${verb}.${stream}.>`),
+  `$JS.ACK.${stream}.>`,
+];
+const purge = (stream: string) => `$JS.API.STREAM.PURGE.${stream}`;
+const put = (bucket: string, key = '>') => `$KV.${bucket}.${key}`;
+const declare = (...kinds: string[]) => kinds.map((kind) => put(registry, `*.${kind}.*`));
+const objectStore = (bucket: string) => [
+  ...get(objects(bucket)),
+  ...consume(objects(bucket)),
+  purge(objects(bucket)),
+  `$O.${bucket}.>`,
+];
+
+/** What every service does: it reads what is declared, keys and settings, and bodies that were too large for a message. */
+const everyone = [
+  ...layout,
+  ...get(keyValue(settings)),
+  ...[registry, keys].map(keyValue).flatMap(consume),
+  ...objectStore(claims),
+];
+
+const services = {
+  orchestrator: {
+    publish: [
+      streamSubjects.RUNS,
+      streamSubjects.THINK,
+      streamSubjects.ACT,
+      ...consume(streams.runs),
+      ...[streams.runs, streams.think, streams.act].flatMap(get),
+      ...[definitions, leases].map(keyValue).flatMap(get),
+      ...[definitions, leases].map((bucket) => put(bucket)),
+      ...declare('agents'),
+      put(settings, 'partitions'),
+      purge(keyValue(leases)),
+    ],
+    subscribe: [subjects.deltasOfRun(every, every)],
+  },
+  'llm-gateway': {
+    publish: [
+      factsOfSlot('thought.*'),
+      subjects.delta(every, every, 0).replace(/0$/, every),
+      subjects.budgetReached(every, every),
+      subjects.gatewayHint('*'),
+      streamSubjects.GATEWAY_CHARGES,
+      ...[streams.think, streams.charges].flatMap(consume),
+      ...declare('routes', 'budgets'),
+      put(keys),
+    ],
+    subscribe: [subjects.gatewayHint('*'), ...stops],
+  },
+  'tool-runner': {
+    publish: [
+      factsOfSlot('observed.*.*'),
+      ...consume(streams.act),
+      ...get(streams.runs),
+      ...get(keyValue(definitions)),
+      ...objectStore(results),
+      ...declare('tools', 'data-sources', 'mcp-servers'),
+      subjects.toolCancelled('>'),
+    ],
+    subscribe: stops,
+  },
+  'trace-store': {
+    publish: [
+      ...consume(streams.runs),
+      purge(streams.runs),
+      put(settings, 'traces_stored'),
+      subjects.recordsStored(every, every),
+    ],
+    subscribe: [subjects.recordsStored(every, every)],
+  },
+} satisfies Record<string, NatsPermissions>;
+
+/** Makes streams and queues before the services start. */
+const setup: NatsPermissions = {
+  publish: [
+    ...layout,
+    ...allStreams.map((stream) => `$JS.API.STREAM.UPDATE.${stream}`),
+    ...get(keyValue(settings)),
+    put(settings, 'partitions'),
+    ...[streams.think, streams.act].flatMap(consume),
+  ],
+  subscribe: [],
+};
+
+export type NatsUser = keyof typeof services | 'setup';
+
+/**
+ * By user. Each hears answers in its own inbox only, `_INBOX.pawl-<user>.`, with `pawl-<user>` as its name on the server.
+ * Subjects of tools of kind `nats` are for the tool-runner to publish to, in addition: they are a deployment's own.
+ */
+export function natsPermissions(): Record<NatsUser, NatsPermissions> {
+  const all = { ...services, setup };
+  return Object.fromEntries(
+    Object.entries(all).map(([user, { publish, subscribe }]) => [
+      user,
+      {
+        publish: [...new Set([...publish, ...(user === 'setup' ? [] : everyone)])].toSorted(),
+        subscribe: [...subscribe, `_INBOX.pawl-${user}.>`].toSorted(),
+      },
+    ]),
+  ) as Record<NatsUser, NatsPermissions>;
+}

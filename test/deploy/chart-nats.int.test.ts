@@ -1,0 +1,138 @@
+/**
+ * The users that the chart gives the services on NATS: with exactly these rights, on a real server, everything works that runs
+ * do, and what is another service's to say is refused.
+ */
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connectBus } from '@pawl/bus';
+import { natsPermissions, type NatsUser } from '@pawl/contracts';
+import { eventually, useTestServers } from '@pawl/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startStack, type Stack } from '../system/stack.ts';
+import { startToolServer, type ToolServer } from '../system/tool-server.ts';
+import { startGuardedNats, type GuardedNats } from './chart-nats-server.ts';
+
+const postgres = useTestServers();
+const users = Object.keys(natsPermissions()) as NatsUser[];
+let nats: GuardedNats;
+let tools: ToolServer;
+let stack: Stack;
+let worker: NatsConnection;
+
+beforeAll(async () => {
+  nats = await startGuardedNats({ toolSubjects: ['tools.>'] });
+  tools = await startToolServer();
+  const { PAWL_NATS_USER: user, PAWL_NATS_PASSWORD: password } = nats.environmentOf('setup');
+  const setup = await connectBus({ url: nats.url, name: 'setup', user, password });
+  await setup.close();
+  stack = await startStack({
+    servers: { natsUrl: nats.url, databaseUrl: postgres.databaseUrl },
+    environmentOf: (service) => ({ PAWL_TRACE_MAINTENANCE_MS: '100', ...nats.environmentOf(service) }),
+    models: {
+      scripted: {
+        respond: ({ question, turn }) =>
+          turn < question.split(' ').length
+            ? {
+                say: `Round ${turn}. ${'x'.repeat(200)}`,
+                calls: [{ tool: question.split(' ')[turn] ?? '', args: {} }],
+              }
+            : { answer: 'Done.' },
+      },
+    },
+  });
+  worker = await connect({ servers: nats.url, user: 'worker', pass: 'secret-worker' });
+  worker.subscribe('tools.hello', { callback: (_error, message) => void message.respond('"hi"') });
+  await worker.flush();
+  const { api } = stack;
+  await api.putTool('fetch', { http: { method: 'GET', url: `${tools.url}/wait/1` } });
+  await api.putTool('big', { http: { method: 'GET', url: `${tools.url}/big/3000000` } });
+  await api.putTool('held', { http: { method: 'GET', url: `${tools.url}/held` } });
+  await api.putTool('hello', { nats: { subject: 'tools.hello' } });
+  await api.putBudget('month', { scope: { app: 'demo' }, limit: { amount: '1000', currency: 'USD' }, window: 'month' });
+  await api.putAgent('analyst', { tools: ['fetch', 'big', 'held', 'hello'] });
+}, 120_000);
+
+afterAll(async () => {
+  await stack?.stop();
+  await worker?.close();
+  await tools?.stop();
+  await nats?.stop();
+});
+
+describe('with the rights of its user only', () => {
+  test('runs go from start to trace: tools over HTTP and NATS, results above the payload limit, a stop', async () => {
+    const { api } = stack;
+    const { body: run } = await api.run({ agent: 'analyst', input: 'fetch big hello', limits: { tokens: 1_000_000 } });
+    expect(run).toMatchObject({ stopReason: 'final_answer', answer: 'Done.', toolCalls: 3 });
+
+    tools.hold();
+    const { body: held } = await api.startRun({ agent: 'analyst', input: 'held' });
+    await eventually(() => tools.calls.some(({ path }) => path === '/held'), { withinMs: 20_000 });
+    await api.cancel(held.id);
+    expect(await api.getRun(held.id, 30)).toMatchObject({ body: { stopReason: 'cancelled' } });
+    tools.release();
+
+    for (const { id } of [run, held]) {
+      const isStored = async () => {
+        const { body } = await api.getTrace(id);
+        return body.records?.some(({ kind }) => kind === 'ended') ? body.records : undefined;
+      };
+      const records = await eventually(isStored, { withinMs: 20_000, what: 'the trace is complete' });
+      const statuses = records.filter(({ kind }) => kind === 'observed').map(({ status }) => status);
+      expect(statuses).not.toContain('error');
+    }
+    expect(await api.events(run.id)).toMatchObject({ status: 200 });
+    expect(await nats.refusals()).toEqual([]);
+  });
+
+  test.for([
+    ['trace-store', 'pawl.run.0.demo.run_x.ended'],
+    ['tool-runner', 'pawl.run.0.demo.run_x.thought.0'],
+    ['llm-gateway', 'pawl.run.0.demo.run_x.observed.0.0'],
+    ['llm-gateway', 'pawl.act.default.demo.run_x.0.0'],
+    ['tool-runner', '$KV.pawl_keys.abc'],
+    ['orchestrator', '$KV.pawl_registry.demo.tools.mine'],
+    ['tool-runner', '$JS.API.STREAM.DELETE.RUNS'],
+    ['tool-runner', 'other.service'],
+    ['setup', 'pawl.run.0.demo.run_x.started'],
+  ] as const)('%s may not publish to %s', async ([user, subject]) => {
+    const connection = await connectAs(user);
+    connection.publish(subject, '{}');
+    await connection.flush();
+    const isRefused = async () => (await nats.refusals()).some((line) => line.includes(`"${subject}"`));
+    await eventually(isRefused, { what: 'the server has refused it' });
+    await connection.close();
+  });
+
+  test('nobody hears the answers to another service', async () => {
+    for (const user of users) {
+      const connection = await connectAs(user);
+      const other = user === 'orchestrator' ? 'tool-runner' : 'orchestrator';
+      const refused = Promise.withResolvers<Error | null>();
+      connection.subscribe(`_INBOX.pawl-${other}.>`, { callback: (error) => refused.resolve(error) });
+      expect((await refused.promise)?.message).toMatch(/permissions violation/i);
+      await connection.close();
+    }
+  });
+
+  test('a fact that another service writes is not there', async () => {
+    const connection = await connectAs('orchestrator');
+    const info = await (await jetstreamManager(connection)).streams.info('RUNS');
+    expect(info.state.messages).toBeGreaterThan(0);
+    const stranger = await connectAs('tool-runner');
+    const published = jetstream(stranger).publish('pawl.run.0.demo.run_x.started', '{}', { timeout: 1_000 });
+    await expect(published).rejects.toThrow(/permissions violation/i);
+    await Promise.all([connection.close(), stranger.close()]);
+  });
+});
+
+async function connectAs(user: NatsUser): Promise<NatsConnection> {
+  const { PAWL_NATS_USER, PAWL_NATS_PASSWORD } = nats.environmentOf(user);
+  const connection = await connect({
+    servers: nats.url,
+    user: PAWL_NATS_USER ?? '',
+    pass: PAWL_NATS_PASSWORD ?? '',
+    inboxPrefix: `_INBOX.${PAWL_NATS_USER}`,
+  });
+  return connection;
+}
