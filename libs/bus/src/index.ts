@@ -7,6 +7,7 @@ export { connectKeys, type Keys } from './keys.ts';
 export { holdLeases, type Leases } from './leases.ts';
 export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
+export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
 export { connectRegistry, type Registry } from './registry.ts';
 export { moveResult, openResult, putResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';

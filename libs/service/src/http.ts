@@ -11,7 +11,7 @@ import {
   type ZodTypeProvider,
 } from 'fastify-type-provider-zod';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { collectDefaultMetrics, Registry as MetricsRegistry } from 'prom-client';
+import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client';
 import { problem } from '@pawl/contracts';
 import { takeJsonBodies } from './json-body.ts';
 import type { Log } from './log.ts';
@@ -72,6 +72,7 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
 
   const metrics = new MetricsRegistry();
   collectDefaultMetrics({ register: metrics });
+  measureRequests(http, metrics);
   let isDraining = false;
   http.get('/healthz/live', { schema: { hide: true } }, async () => ({ status: 'ok' }));
   http.get('/healthz/ready', { schema: { hide: true } }, async (_request, reply) => {
@@ -103,6 +104,26 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
       url: () => `http://127.0.0.1:${portOf(http)}`,
     }),
   };
+}
+
+/** Seconds, as the OpenTelemetry conventions advise for HTTP servers. */
+const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+
+/** Names follow the OpenTelemetry conventions. Probes and scrapes are not measured: they would outweigh all else. */
+function measureRequests(http: Http, metrics: MetricsRegistry): void {
+  const duration = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Duration of requests, streams included, by the pattern of their path',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: requestBuckets,
+    registers: [metrics],
+  });
+  http.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none';
+    if (route.startsWith('/healthz/') || route === '/metrics') return;
+    const labels = { http_request_method: request.method, http_route: route };
+    duration.observe({ ...labels, http_response_status_code: String(reply.statusCode) }, reply.elapsedTime / 1_000);
+  });
 }
 
 function portOf(http: Http): number {

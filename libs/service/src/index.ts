@@ -9,6 +9,7 @@ export {
   natsConfigShape,
   readConfig,
 } from './config.ts';
+export { registerGauges, registerQueueGauges } from './gauges.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { sendProblem } from './problems.ts';

@@ -11,6 +11,7 @@ import {
   createHttp,
   databaseOptionsOf,
   serveRegistry,
+  type HttpServer,
   type Log,
   type Part,
 } from '@pawl/service';
@@ -23,6 +24,7 @@ import { createBudgetStore } from './budget/store.ts';
 import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
 import type { CallDeps } from './call/perform-call.ts';
 import type { Config } from './config.ts';
+import { createGatewayMetrics } from './gateway-metrics.ts';
 import { serveBudgetState } from './http/budget-state.ts';
 import { serveKeys } from './http/keys.ts';
 import { serveLedger } from './http/ledger.ts';
@@ -54,12 +56,14 @@ export async function createGateway(
   const keyStore = createKeyStore(database, keys);
 
   const replica = `gateway-${randomUUID()}`;
-  const store = createBudgetStore(database, replica);
+  const server = await createServer(log, { bus, database });
+  const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps: keys, declared: registry });
+  const store = metrics.countCharges(createBudgetStore(database, replica));
   const slices = createSlices({ bus, store, log, callsAhead: config.PAWL_SLICE_CALLS });
   const leaseKeeper = createLeaseKeeper(store, slices, log);
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
-  const health = createEndpointHealth(bus, replica);
+  const health = metrics.countAttempts(createEndpointHealth(bus, replica));
   const journal = createJournal({ bus, store, owner: replica, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const cache = createAnswerCache(database, log);
@@ -74,7 +78,7 @@ export async function createGateway(
   });
 
   const calls = createCallsUnderWay();
-  const listening = await createApi(config, log, { ...callDeps, cache, bus, keys, keyStore, database, calls });
+  const listening = await createApi(config, { ...callDeps, server, cache, bus, keys, keyStore, database, calls });
   const connections: Part = {
     name: 'connections',
     start: async () => void (await keyStore.restore()),
@@ -94,7 +98,16 @@ export async function createGateway(
   };
 }
 
+function createServer(log: Log, on: { bus: Bus; database: Database }): Promise<HttpServer> {
+  return createHttp({
+    name: 'Pawl LLM gateway',
+    log,
+    checks: { nats: () => on.bus.isConnected(), postgres: () => on.database.isReachable() },
+  });
+}
+
 type ApiDeps = CallDeps & {
+  server: HttpServer;
   cache: AnswerCache;
   bus: Bus;
   keys: Keys;
@@ -104,13 +117,8 @@ type ApiDeps = CallDeps & {
 };
 
 /** The HTTP side: what is declared, what was spent, keys, and the OpenAI-compatible API. */
-async function createApi(config: Config, log: Log, deps: ApiDeps): Promise<Part & { url(): string }> {
-  const { bus, keys, keyStore, database, registry, budgets, store, calls } = deps;
-  const server = await createHttp({
-    name: 'Pawl LLM gateway',
-    log,
-    checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
-  });
+async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url(): string }> {
+  const { server, log, keys, keyStore, database, registry, budgets, store, calls } = deps;
   const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
   const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
   serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });

@@ -34,6 +34,7 @@ import { createPerform } from './partitions/perform.ts';
 import { createReadRun } from './partitions/read-run.ts';
 import { createSettleRun } from './partitions/settle-run.ts';
 import { createTellWaiting } from './partitions/tell-waiting.ts';
+import { registerRunMetrics } from './run-metrics.ts';
 import { schema } from './schema.ts';
 
 export async function createOrchestrator(
@@ -72,6 +73,7 @@ export async function createOrchestrator(
     checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
   });
   server.http.addHook('preClose', async () => readRun.stopWaiting());
+  registerRunMetrics({ registry: server.metrics, partitions, partitionCount: bus.partitions });
   const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
   createRunRoute(server.http, { authorizer, startRun, readRun });
   readRunRoute(server.http, { authorizer, readRun });

@@ -1,5 +1,7 @@
 /** Metrics of calls: how long they took and how they ended. Labels have few values, never names that apps choose. */
+import type { Bus } from '@pawl/bus';
 import type { ObservationStatus } from '@pawl/contracts';
+import { registerQueueGauges } from '@pawl/service';
 import { Counter, Histogram, type Registry } from 'prom-client';
 
 export type CallMetrics = { observe(call: { status: ObservationStatus; durationMs: number }): void };
@@ -7,7 +9,8 @@ export type CallMetrics = { observe(call: { status: ObservationStatus; durationM
 /** Seconds: 0.01·2^n up to 81.92, as the OpenTelemetry conventions advise for tools. */
 const buckets = Array.from({ length: 14 }, (_unused, power) => 0.01 * 2 ** power);
 
-export function createCallMetrics(registry: Registry): CallMetrics {
+export function createCallMetrics(registry: Registry, bus: Bus): CallMetrics {
+  registerQueueGauges({ registry, bus, kind: 'act' });
   const duration = new Histogram({
     name: 'gen_ai_execute_tool_duration_seconds',
     help: 'Time from the start of a tool call to its report',

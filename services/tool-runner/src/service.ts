@@ -113,7 +113,7 @@ export async function createToolRunner(
     apps: keys,
     definitions,
     runCall,
-    metrics: createCallMetrics(server.metrics),
+    metrics: createCallMetrics(server.metrics, bus),
     log,
     pools: config.PAWL_POOLS,
     concurrency: config.PAWL_CALLS_MAX,

@@ -8,6 +8,8 @@ import type { Perform } from './perform.ts';
 
 export type Partition = {
   find(runId: string): RunState | undefined;
+  /** All runs that have not ended. */
+  states(): RunState[];
   isCaughtUp(): boolean;
   tick(): void;
   close(): Promise<void>;
@@ -77,6 +79,7 @@ export function openPartition(options: PartitionOptions): Partition {
 
   return {
     find: (runId) => runs.get(runId)?.state(),
+    states: () => [...runs.values()].map((run) => run.state()),
     isCaughtUp: () => is.caughtUp,
     tick() {
       if (is.caughtUp) for (const run of runs.values()) run.tick();

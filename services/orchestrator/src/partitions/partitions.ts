@@ -14,6 +14,10 @@ export type Partitions = Part & {
   find(runId: string): RunState | undefined;
   /** Whether this replica knows all open runs of the run's partition. */
   knows(runId: string): boolean;
+  /** How many partitions this replica decides for. */
+  owned(): number;
+  /** All runs of those that have not ended. */
+  states(): RunState[];
 };
 
 export function createPartitions(options: {
@@ -62,5 +66,7 @@ export function createPartitions(options: {
     },
     find: (runId) => partitionFor(runId)?.find(runId),
     knows: (runId) => partitionFor(runId)?.isCaughtUp() ?? false,
+    owned: () => open.size,
+    states: () => [...open.values()].flatMap((partition) => partition.states()),
   };
 }
