@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { purposeSchema } from './agent.ts';
-import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, signalIdSchema } from './names.ts';
+import { isoTimeSchema, objectNameSchema, runIdSchema, sha256Schema, signalIdSchema, toolNameSchema } from './names.ts';
 import { nanoUsdSchema } from './money.ts';
 import { observationSchema, trustSchema } from './observation.ts';
 import { spendingRunSchema } from './spending.ts';
@@ -148,7 +148,16 @@ export const startedSchema = z.object({
   /** Earlier questions of the session with their answers, oldest first. */
   history: z.array(z.object({ input: z.string(), answer: z.string() })).optional(),
   /** The call of another run that this run answers. */
-  parent: z.object({ runId: runIdSchema, m: index, i: index }).optional(),
+  parent: z
+    .object({
+      runId: runIdSchema,
+      m: index,
+      i: index,
+      tool: toolNameSchema.optional(),
+      /** Characters of the answer that the other run's model sees at once. */
+      maxChars: z.number().int().positive().optional(),
+    })
+    .optional(),
   /** Runs above this one, nearest first, each with what it may spend in all: money of this run is theirs, too. */
   ancestors: z.array(spendingRunSchema).optional(),
   /** Classes of data that what this run was asked belongs to. */

@@ -69,3 +69,8 @@ export function renderObservation(observation: Observation, source: ObservationS
   const body = data === null || isJson(data) ? data : JSON.stringify(data);
   return `{"status":"${status}","data":${body},${rest.slice(1)}`;
 }
+
+/** Where the whole result of a call is kept when its observation holds only a part: `<app>/<runId>/<m>/<i>`. */
+export function resultRef({ app, runId, m, i }: { app: string; runId: string; m: number; i: number }): string {
+  return `${app}/${runId}/${m}/${i}`;
+}

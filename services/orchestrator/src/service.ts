@@ -3,6 +3,7 @@
  * Read top to bottom, this is its architecture.
  */
 import { connectBus, connectKeys, connectRegistry, createDefinitions } from '@pawl/bus';
+import { createArgumentValidator } from '@pawl/calls';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
@@ -50,7 +51,8 @@ export async function createOrchestrator(
   const store = createRunStore(database);
   const words = createWordStore(database);
   const sayWord = createSayWord({ bus, words });
-  const subRuns = createSubRuns({ bus, registry, definitions, store, sayWord });
+  const validator = createArgumentValidator();
+  const subRuns = createSubRuns({ bus, registry, definitions, store, sayWord, validator });
 
   const endings = createEndings();
   const tellWaiting = createTellWaiting({ definitions, secretOf: config.secretOf, log });

@@ -1,5 +1,6 @@
 /** The run that an agent called as a tool begins: its limits within its parent's, its money its parent's, its trace the same. */
 import type { Definitions, Registry } from '@pawl/bus';
+import { admitArguments, type ArgumentValidator } from '@pawl/calls';
 import {
   failedObservation,
   RejectedError,
@@ -11,7 +12,7 @@ import {
 } from '@pawl/contracts';
 import { callSpanId } from '@pawl/telemetry';
 import { reserveOf } from '../run/closing.ts';
-import { closingTimeMs, settleLimits, spendLimitOfLoop, subRunDepthMax } from '../run/limits.ts';
+import { closingTimeMs, observationCharsOf, settleLimits, spendLimitOfLoop, subRunDepthMax } from '../run/limits.ts';
 import { limitsOf, type RunState } from '../run/state.ts';
 import { dataClassesOf, isTainted } from '../run/taint.ts';
 import { totalsOf } from '../run/totals.ts';
@@ -27,8 +28,11 @@ export type ChildOptions = {
   definition: Definition;
   m: number;
   call: ActedCall;
+  /** As they are to be executed. */
+  args: string;
   registry: Registry;
   definitions: Definitions;
+  validator: ArgumentValidator;
 };
 
 /** The child's first fact; with a refusal where it may not begin. */
@@ -47,7 +51,9 @@ export async function childOf(
     agent: { name: name || 'unknown', revision: agent?.revision ?? sha256('') },
     ...limitsWithin(parent, settleLimits(agent?.object.spec.limits, undefined)),
   };
-  if (!agent) return { started, refusal: missingAgent(name) };
+  if (!agent || !tool) return { started, refusal: missingAgent(name) };
+  const admitted = admitArguments(options.validator, tool, options.args);
+  if ('failure' in admitted) return { started, refusal: failedObservation('error', admitted.failure) };
   if ((started.ancestors ?? []).length > subRunDepthMax) return { started, refusal: tooDeep };
   try {
     return { started: { ...started, definition: await options.definitions.put(definitionOf(agent, declared)) } };
@@ -58,7 +64,7 @@ export async function childOf(
 }
 
 /** What a child has from its parent, whatever agent it runs. */
-function inheritedBy(parent: RunState, { m, call, definition }: ChildOptions) {
+function inheritedBy(parent: RunState, { m, call, args, definition }: ChildOptions) {
   const dataClasses = dataClassesOf(parent, definition);
   const { started } = parent;
   const own = {
@@ -72,10 +78,16 @@ function inheritedBy(parent: RunState, { m, call, definition }: ChildOptions) {
     runId: childIdOf(started.runId, m, call.i),
     app: started.app,
     definition: sha256(''),
-    input: inputOf(call.args),
+    input: inputOf(args),
     ...(started.user ? { user: started.user } : {}),
     lane: started.lane,
-    parent: { runId: started.runId, m, i: call.i },
+    parent: {
+      runId: started.runId,
+      m,
+      i: call.i,
+      tool: call.tool,
+      maxChars: observationCharsOf(definition.agent.object.spec),
+    },
     ancestors: [own, ...(started.ancestors ?? [])],
     ...(isTainted(parent, m) ? { isTainted: true } : {}),
     ...(dataClasses.length > 0 ? { dataClasses } : {}),

@@ -2,11 +2,13 @@
  * Runs that answer a call of another run (an agent as a tool). The child's id follows from the call, so that asking twice
  * starts it once. Its money is its parent's, too; it ends no later than its parent; its answer is one observation.
  */
-import { publishFact, type Bus, type Definitions, type Registry } from '@pawl/bus';
+import { publishFact, putResult, type Bus, type Definitions, type Registry } from '@pawl/bus';
+import { cutData, injectionWarning, visibleJson, type ArgumentValidator } from '@pawl/calls';
 import {
   failedObservation,
   fingerprint,
   RejectedError,
+  resultRef,
   type ActedCall,
   type Definition,
   type Observation,
@@ -21,13 +23,14 @@ import type { RunStore } from './run-store.ts';
 import type { SayWord } from './say-word.ts';
 import { publishStarted } from './start-run.ts';
 
-export type SubRunCall = { m: number; call: ActedCall };
+/** `args` as they are to be executed. */
+export type SubRunCall = { m: number; call: ActedCall; args: string };
 
 export type SubRuns = {
   /** Sees to it that the child is under way, or that its answer is in the parent's log. Safe to repeat. */
   ensure(parent: RunState, definition: Definition, call: SubRunCall): Promise<void>;
   /** Cancels the child. */
-  stop(parent: RunState, call: SubRunCall): Promise<void>;
+  stop(parent: RunState, call: Omit<SubRunCall, 'args'>): Promise<void>;
   /** Writes the answer of a child that has stopped into its parent's log. */
   report(view: RunView, started: Started): Promise<void>;
 };
@@ -38,22 +41,24 @@ export type SubRunsOptions = {
   definitions: Definitions;
   store: RunStore;
   sayWord: SayWord;
+  validator: ArgumentValidator;
 };
 
 export function createSubRuns(using: SubRunsOptions): SubRuns {
   const report = async (view: RunView, child: Started) => {
     const spent = { tokens: view.tokens, costNanoUsd: view.cost.nanoUsd };
-    await publishAnswer(using.bus, child, { observation: observationOf(view), spent });
+    const observation = child.parent ? await observationOf(using.bus, view, child) : undefined;
+    if (observation) await publishAnswer(using.bus, child, { observation, spent });
   };
   return {
     report,
-    async ensure(parent, definition, { m, call }) {
-      const { started, refusal } = await childOf(parent, { ...using, definition, m, call });
+    async ensure(parent, definition, { m, call, args }) {
+      const { started, refusal } = await childOf(parent, { ...using, definition, m, call, args });
       if (refusal) {
         await publishAnswer(using.bus, started, { observation: refusal, spent: { tokens: 0, costNanoUsd: '0' } });
         return;
       }
-      const requestHash = fingerprint(call.args);
+      const requestHash = fingerprint(args);
       const accepted = await using.store.accept({ started, idempotencyKey: undefined, requestHash });
       const child = accepted.outcome === 'repeated' ? accepted.run : { started, view: undefined };
       if (child.view) await report(child.view, child.started);
@@ -63,7 +68,7 @@ export function createSubRuns(using: SubRunsOptions): SubRuns {
   };
 }
 
-async function cancelChild(sayWord: SayWord, parent: RunState, { m, call }: SubRunCall): Promise<void> {
+async function cancelChild(sayWord: SayWord, parent: RunState, { m, call }: Omit<SubRunCall, 'args'>): Promise<void> {
   const { app, traceId } = parent.started;
   const runId = childIdOf(parent.started.runId, m, call.i);
   const at = new Date().toISOString();
@@ -90,7 +95,7 @@ async function publishAnswer(bus: Bus, child: Started, { observation, spent }: A
     m: parent.m,
     i: parent.i,
     callId: `call_${parent.m}_${parent.i}`,
-    tool: child.agent.name,
+    tool: parent.tool ?? child.agent.name,
     trust: 'untrusted',
     observation,
     attempt: 1,
@@ -101,15 +106,37 @@ async function publishAnswer(bus: Bus, child: Started, { observation, spent }: A
   await publishFact(bus, fact, traceOfFact(child.traceId, fact));
 }
 
-function observationOf(view: RunView): Observation {
-  if (view.stopReason === 'final_answer') {
-    const data = JSON.stringify({ answer: view.answer });
-    return { status: 'ok', data, errorCode: null, message: null, suggestion: null, truncated: false, ref: null };
+/** What a child came to, cleaned and cut like the result of any tool; the whole is kept where `read_result` finds it. */
+async function observationOf(bus: Bus, view: RunView, child: Started): Promise<Observation> {
+  const isAnswered = view.stopReason === 'final_answer';
+  const said = JSON.stringify(isAnswered ? { answer: view.answer } : { partialAnswer: view.answer });
+  const cut = view.answer === null ? undefined : await cutAnswer(bus, visibleJson(said), child);
+  if (isAnswered) {
+    const { data = said, message = null, ...where } = cut ?? {};
+    return { status: 'ok', errorCode: null, suggestion: null, truncated: false, ref: null, ...where, data, message };
   }
   const failure = failedObservation(view.stopReason === 'cancelled' ? 'cancelled' : 'error', {
     code: view.stopReason ?? 'internal_error',
-    message: view.detail ?? 'The agent stopped without an answer.',
+    message: [view.detail ?? 'The agent stopped without an answer.', cut?.message].filter(Boolean).join(' '),
     suggestion: 'Use what it found so far, or find another way.',
   });
-  return view.answer === null ? failure : { ...failure, data: JSON.stringify({ partialAnswer: view.answer }) };
+  return cut ? { ...failure, ...cut, message: failure.message } : failure;
+}
+
+type CutAnswer = Pick<Observation, 'data' | 'message' | 'truncated' | 'ref'>;
+
+async function cutAnswer(bus: Bus, whole: string, { app, parent }: Started): Promise<CutAnswer> {
+  const { data, leftOut } = cutData(whole, parent?.maxChars ?? Infinity);
+  const message = [injectionWarning(data), leftOut].filter((text) => text !== undefined).join(' ') || null;
+  if (leftOut === undefined || !parent) return { data, message, truncated: false, ref: null };
+  const ref = resultRef({ app, ...parent });
+  // A whole answer that can't be kept costs the reference, not the observation.
+  const isKept = await putResult(bus, { ref }, bytesOf(whole))
+    .then(() => true)
+    .catch(() => false);
+  return { data, message, truncated: true, ref: isKept ? ref : null };
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
 }

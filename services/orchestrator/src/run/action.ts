@@ -16,7 +16,7 @@ export type Action =
   /** Have a tool executed, with these arguments. */
   | { type: 'act'; m: number; step: number; call: ActedCall; args: string; argsHash: string }
   /** See to it that a run is under way that answers this call, or that its answer is here. */
-  | { type: 'subrun'; m: number; step: number; call: ActedCall }
+  | { type: 'subrun'; m: number; step: number; call: ActedCall; args: string }
   /** Stop the run that answers this call. */
   | { type: 'stop-subrun'; m: number; call: ActedCall }
   /** A person's decision has not come in time. */

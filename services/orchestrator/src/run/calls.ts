@@ -50,7 +50,7 @@ type About = From & { turn: Turn; stopAtMs: number; step: number };
 /** The next thing that one call without an observation needs. */
 function nextOf(state: RunState, admission: Admission, about: About): Action[] {
   const { call, answer } = admission;
-  const { turn, nowMs, step } = about;
+  const { turn, nowMs } = about;
   const answerWith = (observation: Observation): Action[] => [
     { type: 'write', fact: observed(state, about, { call, observation }) },
   ];
@@ -70,13 +70,20 @@ function nextOf(state: RunState, admission: Admission, about: About): Action[] {
       if (approval?.decision === 'deny') return answerWith(denied(approval.reason));
       if (approval?.decision === 'expire') return answerWith(expired);
       if (state.cancel && !approval) return answerWith(stopped(state));
-      if (!approval) return untilDecided(call, turn.m, nowMs);
-      return state.cancel ? [] : [{ type: 'act', m: turn.m, step, call, ...argumentsOf(call, approval) }];
+      return approval ? executed(state, call, about) : untilDecided(call, turn.m, nowMs);
     case 'run':
-      return state.cancel ? [] : [{ type: 'act', m: turn.m, step, call, ...argumentsOf(call, undefined) }];
     case 'subrun':
-      return state.cancel ? [{ type: 'stop-subrun', m: turn.m, call }] : [{ type: 'subrun', m: turn.m, step, call }];
+      return executed(state, call, about);
   }
+}
+
+/** A call that may be made, handed to whoever carries out its tool; or taken back from there. */
+function executed(state: RunState, call: ActedCall, { definition, turn, step }: About): Action[] {
+  const { m } = turn;
+  const isSubRun = definition.tools.some(({ object }) => object.metadata.name === call.tool && object.spec.agent);
+  if (state.cancel) return isSubRun ? [{ type: 'stop-subrun', m, call }] : [];
+  const { args, argsHash } = argumentsOf(call, turn.approvals[call.i]);
+  return isSubRun ? [{ type: 'subrun', m, step, call, args }] : [{ type: 'act', m, step, call, args, argsHash }];
 }
 
 function untilDecided(call: ActedCall, m: number, nowMs: number): Action[] {

@@ -37,6 +37,11 @@ export function guardsOf(spec: AgentSpec) {
   };
 }
 
+/** Characters of a result that the model sees at once. */
+export function observationCharsOf(spec: AgentSpec): number {
+  return spec.observation?.maxChars ?? 2_000;
+}
+
 /**
  * Output tokens that a thought may have at the most, and below which asking for one makes no sense; the same for a closing
  * call, whose least is what money is kept back for.

@@ -2,13 +2,19 @@
 import type { ActedCall, ActWork, Definition, ThinkWork } from '@pawl/contracts';
 import type { ModelCall } from './action.ts';
 import { closingPromptOf, reserveOf, tokensLeft } from './closing.ts';
-import { closingTimeMs, deadlineMs, guardsOf, outputRoom, outputTokens, spendLimitOfLoop } from './limits.ts';
+import {
+  closingTimeMs,
+  deadlineMs,
+  guardsOf,
+  observationCharsOf,
+  outputRoom,
+  outputTokens,
+  spendLimitOfLoop,
+} from './limits.ts';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import { limitsOf, type RunState } from './state.ts';
 import { dataClassesOf } from './taint.ts';
 import { promptTokensOf } from './tokens.ts';
-
-const observationCharsDefault = 2_000;
 
 /** The work of a model call. Only thoughts get tools; a closing call gets what was kept back of every limit. Throws where there is no room for it. */
 export function thinkWorkOf(
@@ -108,7 +114,7 @@ export function actWorkOf(
     definition: started.definition,
     args,
     argsHash,
-    maxChars: definition.agent.object.spec.observation?.maxChars ?? observationCharsDefault,
+    maxChars: observationCharsOf(definition.agent.object.spec),
     ...(started.user ? { user: started.user } : {}),
     deadlineAt: new Date(closingTimeMs(state, nowMs)).toISOString(),
   };

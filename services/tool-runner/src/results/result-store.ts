@@ -1,4 +1,5 @@
 /** Where whole results are kept while and after they are read: the port, and what a call gets of it. */
+import { resultRef } from '@pawl/contracts';
 
 /** What a result is: JSON text, any other text, or the bytes of a picture, a sound or another file. */
 export type ResultPart =
@@ -30,8 +31,8 @@ export type CallPlace = { app: string; runId: string; m: number; i: number };
 export const storedBytesMax = 64 * 1024 * 1024;
 
 /** `<app>/<runId>/<m>/<i>`, and what a part adds: a result belongs to its run by its reference alone. */
-export function refOf({ app, runId, m, i }: CallPlace, part: ResultPart): string {
-  const whole = `${app}/${runId}/${m}/${i}`;
+export function refOf(place: CallPlace, part: ResultPart): string {
+  const whole = resultRef(place);
   if (part.format === 'media') return `${whole}/media-${part.number}`;
   return part.format === 'text' ? `${whole}/text` : whole;
 }
