@@ -1,10 +1,11 @@
 /** How replicas call slices back from each other, over core NATS: a call names budgets, and each replica says when it has given back. */
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '@pawl/bus';
+import { subjects } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
 import { z } from 'zod';
 
-const subject = 'pawl.gateway.slices';
+const subject = subjects.gatewayHint('slices');
 const givenBackWithinMs = 1_000;
 
 const messageSchema = z.object({
