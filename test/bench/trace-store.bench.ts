@@ -3,17 +3,18 @@
  * each acknowledged after its commit to a Postgres that syncs. Goal: 5,000 a second on 2 cores; processor times say how far
  * a busy machine is from that. Reading: runs made by a generator, then the list with several filters and single runs, one
  * request at a time. Goal: p95 under 50 ms with 1 M runs and 10 M records.
- * Sizes by environment, small by default: PAWL_BENCH_FACTS, PAWL_BENCH_RUNS. Reports only; asserts nothing about time.
+ * Sizes by environment, small by default: PAWL_BENCH_FACTS, PAWL_BENCH_RUNS, PAWL_BENCH_WEEKS. Reports only; asserts nothing about time.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectBus, connectKeys, type Bus } from '@pawl/bus';
-import { partitionOf, sha256, slotOf, streams, type Fact } from '@pawl/contracts';
+import { connectBus, connectKeys, publishFact, type Bus } from '@pawl/bus';
+import { partitionOf, sha256, slotOf, streams, type Ended, type Fact } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { createLog, startParts, stopParts } from '@pawl/service';
 import { startPostgres } from '@pawl/devstack';
 import { eventually, startTestNats } from '@pawl/testkit';
+import { newTraceContext } from '@pawl/telemetry';
 import { loadConfig } from '@pawl/trace-store/config';
 import { schema } from '@pawl/trace-store/schema';
 import { createTraceStore } from '@pawl/trace-store/service';
@@ -24,6 +25,11 @@ const facts = Number(process.env['PAWL_BENCH_FACTS'] ?? 20_000);
 const runs = Number(process.env['PAWL_BENCH_RUNS'] ?? 20_000);
 const recordsPerRun = 10;
 const requests = 200;
+const weekMs = 604_800_000;
+/** Over how many weeks the runs are spread. */
+const weeks = Number(process.env['PAWL_BENCH_WEEKS'] ?? 4);
+const templates = 20;
+const runsAtOnce = 20_000;
 const key = 'bench-key';
 const words =
   'revenue of the south fell since customer A cancelled an order of 3.5 M; 0.5 M is left, which explains most'.split(
@@ -66,7 +72,8 @@ try {
       '',
     ]),
   ]);
-  await generateRuns(database);
+  await storeTemplates(bus, database);
+  await copyRuns(database);
   await readTimes(store.url());
   await stopParts(store.parts);
 } finally {
@@ -88,7 +95,7 @@ async function processorTimes(): Promise<Record<string, number>> {
 async function publishRuns(to: Bus): Promise<void> {
   const under: Promise<unknown>[] = [];
   for (let number = 0; number < facts / recordsPerRun; number++) {
-    for (const fact of factsOf(number)) {
+    for (const fact of factsOf(number, { app: 'ingest', wordCount: 280, stopReason: 'final_answer' })) {
       const run = { partition: partitionOf(fact.runId, to.partitions), app: fact.app, runId: fact.runId };
       const subject = `pawl.run.${run.partition}.${run.app}.${run.runId}.${slotOf(fact)}`;
       under.push(to.js.publish(subject, JSON.stringify(fact)));
@@ -99,16 +106,18 @@ async function publishRuns(to: Bus): Promise<void> {
 }
 
 /** Words in an order that follows from the number, so that texts differ and can't be compressed to nothing. */
-function textOf(number: number): string {
+function textOf(number: number, wordCount: number): string {
   let state = number + 1;
   const next = () => (state = (state * 48_271) % 2_147_483_647);
-  return Array.from({ length: 280 }, () => words[next() % words.length]).join(' ');
+  return Array.from({ length: wordCount }, () => words[next() % words.length]).join(' ');
 }
 
-function factsOf(number: number): Fact[] {
+type Shape = { app: string; wordCount: number; stopReason: Ended['stopReason'] };
+
+function factsOf(number: number, { app, wordCount, stopReason }: Shape): Fact[] {
   const at = new Date(Date.now() - number).toISOString();
-  const runId = `run_${(Date.now() - number).toString(16).padStart(12, '0')}7${sha256(`run ${number}`).slice(0, 19)}`;
-  const base = { v: 1 as const, app: 'ingest', runId, at };
+  const runId = `run_${(Date.now() - number).toString(16).padStart(12, '0')}7${sha256(`${app} ${number}`).slice(0, 19)}`;
+  const base = { v: 1 as const, app, runId, at };
   const limits = { steps: 10, toolCalls: 20, wallClockMs: 120_000, tokens: 50_000, spendNanoUsd: '400000000' };
   const usage = { inputTokens: 900, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 60, reasoningTokens: 0 };
   const totals = { steps: 8, toolCalls: 0, tokens: 7_680, costNanoUsd: '8000000', durationMs: 900 };
@@ -118,7 +127,7 @@ function factsOf(number: number): Fact[] {
     m,
     purpose: 'think',
     outcome: 'reply',
-    text: textOf(number * recordsPerRun + m),
+    text: textOf(number * recordsPerRun + m, wordCount),
     calls: [],
     route: { provider: 'sim', model: 'sim-smart', routeReason: 'the only one' },
     usage,
@@ -133,7 +142,7 @@ function factsOf(number: number): Fact[] {
       kind: 'started',
       agent: { name: 'analyst', revision: sha256('analyst') },
       definition: sha256('definition'),
-      input: textOf(number),
+      input: textOf(number, wordCount),
       lane: 'interactive',
       limits,
       deadlineAt: at,
@@ -143,8 +152,8 @@ function factsOf(number: number): Fact[] {
     {
       ...base,
       kind: 'ended',
-      stopReason: 'final_answer',
-      answer: textOf(number),
+      stopReason,
+      answer: textOf(number, wordCount),
       partial: false,
       detail: 'Done.',
       ...totals,
@@ -152,40 +161,69 @@ function factsOf(number: number): Fact[] {
   ];
 }
 
-/** Many runs with their records over the last four weeks, written by Postgres itself. */
-async function generateRuns(to: Database): Promise<void> {
+/** Runs of all kinds, stored by the service itself, to be copied. */
+async function storeTemplates(to: Bus, into: Database): Promise<void> {
+  const reasons = ['final_answer', 'final_answer', 'max_steps', 'deadline'] as const;
+  for (let number = 0; number < templates; number++) {
+    // One of them is kept by content, since its texts are long; one has not ended.
+    const wordCount = number === 0 ? 400 : 20 + number * 4;
+    const stopReason = reasons[number % reasons.length] ?? 'final_answer';
+    const story = factsOf(number, { app: 'template', wordCount, stopReason });
+    for (const fact of number === 1 ? story.slice(0, -1) : story) await publishFact(to, fact, newTraceContext());
+  }
+  await eventually(async () => {
+    const [row] = await into.query<{ count: string }>(`select count(*) from traces.records where app = 'template'`);
+    return Number(row?.count) === templates * recordsPerRun - 1;
+  });
+}
+
+/** Many runs over the last weeks: the rows of the templates again, with other ids, times, agents, users and sessions. */
+async function copyRuns(to: Database): Promise<void> {
   const newestMs = Date.now() - 3_600_000;
-  const stepMs = Math.max(1, Math.floor((28 * 86_400_000) / runs));
-  const weekMs = 604_800_000;
-  const [newest, oldest] = [Math.floor(newestMs / weekMs), Math.floor((newestMs - runs * stepMs) / weekMs)];
-  for (let week = oldest; week <= newest; week++) {
+  const stepMs = Math.max(1, Math.floor((weeks * weekMs) / runs));
+  for (let week = Math.floor((newestMs - runs * stepMs) / weekMs); week * weekMs <= newestMs; week++) {
     const bound = (of: number) => `run_${(of * weekMs).toString(16).padStart(12, '0')}`;
     await to.query('select traces.make_week($1, $2, $3, $4)', ['standard', `w${week}`, bound(week), bound(week + 1)]);
   }
-  const runId = `'run_' || lpad(to_hex($1::bigint - number * $2::bigint), 12, '0') || '7' || lpad(to_hex(number), 19, '0')`;
-  const at = `to_timestamp(($1::bigint - number * $2::bigint) / 1000.0)`;
-  const reason = `(array['final_answer', 'final_answer', 'max_steps', 'deadline'])[1 + number % 4]`;
-  await to.query(
-    `insert into traces.runs (class, app, run_id, status, stop_reason, start_rank, agent, revision, question, user_id, session,
-       started_at, ended_at, ended_reason, answer, partial, first_at, last_at, records, counted_steps, counted_tool_calls,
-       counted_tokens, counted_cost_nano_usd, tools)
-     select 'standard', 'bench', ${runId}, 'ended', ${reason}, '', 'agent-' || number % 20, '', 'Question ' || number,
-       'user-' || number % 1000, 'session-' || number % 5000, ${at}, ${at} + interval '3 s', ${reason}, 'Answer ' || number, false,
-       ${at}, ${at} + interval '3 s', ${recordsPerRun}, 4, 3, 4000, 4000000, 'query_metric'
-     from generate_series(1, $3::bigint) as number`,
-    [newestMs, stepMs, runs],
+  for (let from = 1; from <= runs; from += runsAtOnce) {
+    const numbers = [newestMs, stepMs, from, Math.min(runs, from + runsAtOnce - 1)];
+    for (const table of ['runs', 'records', 'contents']) await to.query(await copyOf(to, table), numbers);
+  }
+  await to.query('vacuum analyze traces.runs');
+  await to.query('vacuum analyze traces.records');
+}
+
+/** SQL that copies the rows of one table, whatever columns it has. */
+async function copyOf(to: Database, table: string): Promise<string> {
+  const columns = await to.query<{ name: string; type: string }>(
+    `select attname as name, atttypid::regtype::text as type from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    [`traces.${table}`],
   );
-  await to.query(
-    `insert into traces.records (class, app, run_id, slot, sequence, kind, m, purpose, tool, status, input_tokens, output_tokens,
-       cost_nano_usd, at, started_at, duration_ms, body, body_bytes)
-     select 'standard', 'bench', ${runId}, case when m % 2 = 0 then 'thought.' || m else 'observed.' || m || '.0' end, number * 10 + m,
-       case when m % 2 = 0 then 'thought' else 'observed' end, m, 'think', case when m % 2 = 1 then 'query_metric' end, 'reply',
-       900, 60, 1000000, ${at}, ${at}, 100, '{"text":"' || repeat('word ', 40) || '"}', 211
-     from generate_series(1, $3::bigint) as number, generate_series(0, ${recordsPerRun - 1}) as m`,
-    [newestMs, stepMs, runs],
-  );
-  await to.query('analyze traces.runs');
-  await to.query('analyze traces.records');
+  const copies = new Map([
+    ['app', `'bench'`],
+    ['run_id', 'copy.run_id'],
+    ['agent', `'agent-' || copy.number % 20`],
+    ['user_id', `'user-' || copy.number % 1000`],
+    ['session', `'session-' || copy.number % 5000`],
+    ['question', `'Question ' || copy.number || ': ' || source.question`],
+    ['trace_id', 'md5(copy.run_id)'],
+    ['body', 'replace(source.body, source.run_id, copy.run_id)'],
+  ]);
+  const values = columns.map(({ name, type }) => {
+    const moved = type === 'timestamp with time zone' ? `source.${name} + (copy.at - template.first_at)` : undefined;
+    return copies.get(name) ?? moved ?? `source.${name}`;
+  });
+  return `
+    with template as (
+      select run_id, first_at, row_number() over (order by run_id) - 1 as place from traces.runs where app = 'template'),
+    copy as (
+      select number, to_timestamp(ms / 1000.0) as at,
+             'run_' || lpad(to_hex(ms), 12, '0') || '7' || lpad(to_hex(number), 19, '0') as run_id
+      from (select number, $1::bigint - number * $2::bigint as ms from generate_series($3::bigint, $4::bigint) as number) as times)
+    insert into traces.${table} (${columns.map(({ name }) => name).join(', ')})
+    select ${values.join(', ')} from copy join template on template.place = copy.number % ${templates}
+    join traces.${table} as source on source.app = 'template' and source.run_id = template.run_id`;
 }
 
 async function readTimes(url: string): Promise<void> {
@@ -202,6 +240,7 @@ async function readTimes(url: string): Promise<void> {
     'list by agent and stop reason': (number) => `/v1/traces?agent=agent-${number % 20}&stopReason=max_steps`,
     'list by user': (number) => `/v1/traces?user=user-${number % 1000}`,
     'list by session': (number) => `/v1/traces?session=session-${number % 1000}`,
+    'list by status': () => '/v1/traces?status=running',
     'list by text that nothing has': () => '/v1/traces?text=needle',
     'one run with its records': (number) => `/v1/traces/${items[number % items.length]?.id}`,
   };
