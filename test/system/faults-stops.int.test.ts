@@ -33,6 +33,7 @@ const scripts: Record<string, Script> = {
   calls: () => ({ calls: [call('look', { q: 1 }), call('held', { q: 1 })] }),
   approval: () => ({ calls: [call('look', { q: 1 }), call('refund', { q: 1 })] }),
   five: ({ turn }) => ({ calls: [call('held', { turn })] }),
+  delegate: () => ({ calls: [call('delegate', { input: 'five in a sub-run' })] }),
 };
 
 function respond(conversation: Conversation, source: SimSource): SimReply | Promise<SimReply> {
@@ -52,6 +53,8 @@ beforeAll(async () => {
   await stack.api.putTool('refund', { effect: 'write', http: post('/done') });
   const spec = { tools: ['look', 'nothing', 'held', 'refund'], approvals: [{ tool: 'refund' }] };
   await stack.api.putAgent('clerk', spec);
+  await stack.api.putTool('delegate', { agent: { name: 'clerk' } });
+  await stack.api.putAgent('boss', { tools: ['delegate'] });
   const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
   await stack.api.putAgent('counter', { ...spec, answer: { schema } });
   const price = { currency: 'USD', inputPerMillion: '100', outputPerMillion: '1' };
@@ -210,33 +213,66 @@ async function goOnAfter(run: RunView): Promise<RunView> {
 describe('R12 cancel changes the record, not the work', () => {
   // The gateway and the tool-runner abort on the run's stop (run-stops.ts; `subscribeStops`), `decide` asks for nothing
   // more once `cancel` is there, and guard-write.ts refuses writes of a cancelled run.
-  it('in a model stream: the connection is closed, nothing more is asked', async () => {
+  it('in a model stream: the connection is closed within 2 s, nothing more is asked', async () => {
     const { body: run } = await stack.api.startRun({ agent: 'clerk', input: 'model to be left' });
     const { signal } = await eventually(() => speaking.find(({ question }) => question === 'model to be left'));
+    const leftAt = timeOf(signal);
     await stack.api.cancel(run.id, { reason: 'enough' });
-    await eventually(() => signal.aborted, { withinMs: 5_000 });
-    expect((await stack.api.getRun(run.id, 10)).body).toMatchObject({
+    expect((await stack.api.getRunWhen(run.id, 'ended')).steps).toBe(0);
+    expect((await stack.api.getRun(run.id)).body).toMatchObject({
       stopReason: 'cancelled',
       detail: 'The run was cancelled: enough',
-      steps: 0,
     });
+    await expectStoppedWithin2s(run.id, await leftAt);
   });
 
-  it('in call 1 of 5: the connection is closed, no further effect, the record says what ran', async () => {
+  it('in call 1 of 5: the connection is closed within 2 s, no further effect, the record says what ran', async () => {
     const { body: run } = await stack.api.startRun({ agent: 'clerk', input: 'five calls' });
     const before = await eventually(() => tools.calls.find(({ path, body }) => path === '/held' && body['turn'] === 0));
     const made = tools.calls.length;
+    const leftAt = timeOf(before.signal);
     await stack.api.cancel(run.id);
-    await eventually(() => before.signal.aborted, { withinMs: 5_000 });
+    const ended = await stack.api.getRunWhen(run.id, 'ended');
     tools.release();
-    expect((await stack.api.getRun(run.id, 10)).body).toMatchObject({ stopReason: 'cancelled', toolCalls: 1 });
+    expect(ended).toMatchObject({ stopReason: 'cancelled', toolCalls: 1 });
+    await expectStoppedWithin2s(run.id, await leftAt);
     const records = await recordsOf(run.id, hasStopped);
     const results = records.filter(({ kind }) => kind === 'observed');
     expect(results).toHaveLength(1);
     expect(['cancelled', 'in_doubt']).toContain(results[0]?.status);
     expect(tools.calls).toHaveLength(made);
   });
+
+  it('in a sub-run: so is the whole tree', async () => {
+    const made = tools.calls.length;
+    const { body: run } = await stack.api.startRun({ agent: 'boss', input: 'delegate five calls' });
+    const before = await eventually(() => tools.calls.slice(made).find(({ path }) => path === '/held'));
+    const leftAt = timeOf(before.signal);
+    await stack.api.cancel(run.id);
+    await stack.api.getRunWhen(run.id, 'ended');
+    await expectStoppedWithin2s(run.id, await leftAt);
+  });
 });
+
+/** When a signal was aborted. */
+function timeOf(signal: AbortSignal): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  signal.addEventListener('abort', () => resolve(Date.now()), { once: true });
+  if (signal.aborted) resolve(Date.now());
+  return promise;
+}
+
+/** By what is recorded: the cancel, what was let go, and the end. Time is what is tested: a cancel takes 2 s at the most. */
+async function expectStoppedWithin2s(runId: string, leftAtMs: number): Promise<void> {
+  const { body } = await stack.api.events(runId);
+  const facts = [...body.matchAll(/^event: (cancel|ended)\ndata: (.*)$/gm)].map(([, , data = '']) =>
+    Date.parse((JSON.parse(data) as { at: string }).at),
+  );
+  const [cancelledAtMs = Infinity, endedAtMs = Infinity] = facts;
+  expect(facts).toHaveLength(2);
+  expect(leftAtMs - cancelledAtMs).toBeLessThanOrEqual(2_000);
+  expect(endedAtMs - cancelledAtMs).toBeLessThanOrEqual(2_000);
+}
 
 function usd(amount: string) {
   return { amount, currency: 'USD' };

@@ -12,6 +12,7 @@ import {
 } from '@pawl/contracts';
 import type { Action } from './action.ts';
 import { decide } from './decide.ts';
+import { graceMs } from './limits.ts';
 import { messagesOf } from './prompt.ts';
 import {
   call,
@@ -206,6 +207,25 @@ describe('any story', { timeout }, () => {
         expect(breachesIn(world)).toEqual([]);
       }),
       { numRuns: cases },
+    );
+  });
+
+  it('ends within the grace of a cancel, even when everybody keeps silent', () => {
+    fc.assert(
+      fc.property(limits, specs, moves, (own, spec, script) => {
+        const world = worldOf(own, spec);
+        play(world, script);
+        write(world, cancelled(world.nowMs - startMs));
+        const cancelledAtMs = Date.parse(world.state.cancel?.at ?? '');
+        world.nowMs = Math.max(world.nowMs, cancelledAtMs + graceMs);
+        for (let round = 0; round < 10; round += 1) {
+          for (const action of decide(world.state, world.definition, world.nowMs)) {
+            if (action.type === 'write') write(world, action.fact);
+          }
+        }
+        expect(world.state.ended).toBeDefined();
+      }),
+      { numRuns: cases / 5 },
     );
   });
 

@@ -217,6 +217,15 @@ describe('cancel', () => {
     expect(settle(stopping, 3_600).turns[0]?.observed[0]?.observation.status).toBe('cancelled');
   });
 
+  it('ends as soon as the calls have told what they did, since no model is at work', () => {
+    const state = settle(stateOf(started(), thought(0, { calls: [call('search')] })));
+    const stopping = evolve(state, cancelled(2_000)) ?? state;
+    const told = evolve(stopping, observed(0, 0, { status: 'cancelled', data: null })) ?? stopping;
+    expect(endOf(decided(told, 2_050))).toMatchObject({ stopReason: 'cancelled' });
+    const late = evolve(evolve(state, observed(0, 0)) ?? state, cancelled(2_000)) ?? state;
+    expect(decided(late, 2_050)).toEqual([{ type: 'wake', atMs: startMs + 3_500 }]);
+  });
+
   it('does not take back an answer that was there already', () => {
     const state = stateOf(started(), thought(0, { text: 'Because.' }), cancelled(100));
     expect(endOf(decided(state))).toMatchObject({ stopReason: 'final_answer', answer: 'Because.' });

@@ -39,7 +39,7 @@ function goOn(state: RunState, definition: Definition, nowMs: number): Action[] 
   if (end) return [end];
   if (state.cancel) {
     const hasModelLetGo = turn?.thought?.error?.code === 'run_stopped';
-    return hasModelLetGo
+    return hasModelLetGo || state.wasModelIdle
       ? [stop(state, { reason: 'cancelled', nowMs })]
       : awaitThought(state, state.turns.length, nowMs);
   }

@@ -43,6 +43,11 @@ export type RunState = {
   readonly pauses: readonly Paused[];
   readonly resumes: readonly ReceivedResume[];
   readonly cancel?: Cancel;
+  /**
+   * Whether calls were open when the cancel came. Then no model is at work: the next one is only asked once all are answered,
+   * and whoever sees them answered has seen the cancel, which stands before.
+   */
+  readonly wasModelIdle?: boolean;
   readonly ended?: Ended;
 };
 
@@ -72,7 +77,7 @@ export function evolve(state: RunState | undefined, fact: Fact): RunState | unde
     case 'resumed':
       return withResume(state, fact);
     case 'cancel':
-      return state.cancel ? state : { ...state, cancel: fact };
+      return state.cancel ? state : { ...state, cancel: fact, wasModelIdle: hasOpenCalls(state.turns.at(-1)) };
     case 'ended':
       return { ...state, ended: fact };
   }
@@ -102,6 +107,10 @@ export function seededTurns(state: RunState): number {
 /** Whether a turn was made before the run was last resumed. */
 export function isBeforeResume(state: RunState, turn: Turn): boolean {
   return turn.m < (state.resumes.at(-1)?.turnsBefore ?? 0);
+}
+
+function hasOpenCalls(turn: Turn | undefined): boolean {
+  return turn?.acted?.calls.some(({ i }) => !turn.observed[i]) ?? false;
 }
 
 function withResume(state: RunState, resumed: Resumed): RunState {
