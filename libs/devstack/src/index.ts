@@ -11,6 +11,7 @@ export { startNats } from './nats/start-nats.ts';
 export type { NatsOptions, NatsServer } from './nats/start-nats.ts';
 export { startPostgres } from './postgres/start-postgres.ts';
 export type { PostgresOptions, PostgresServer } from './postgres/start-postgres.ts';
+export { ensurePrograms } from './process/debian-package.ts';
 export { startChild } from './process/child.ts';
 export type { Child, ChildExit, ChildOptions } from './process/child.ts';
 export { services } from './services/service-list.ts';

@@ -2,7 +2,7 @@
  * Metrics of money and of model endpoints. Amounts are told as floating-point USD, for people to look at: nothing is decided
  * by them. What is in the database is told the same by every replica; what is counted, by the replica that did it.
  */
-import { streams } from '@pawl/contracts';
+import { purposes, streams } from '@pawl/contracts';
 import type { AppSource, Bus, Registry as Declared } from '@pawl/bus';
 import type { Queryable } from '@pawl/db';
 import { registerGauges, registerQueueGauges } from '@pawl/service';
@@ -43,6 +43,10 @@ export function createGatewayMetrics(options: GatewayMetricsOptions): GatewayMet
     labelNames: ['purpose', 'line'],
     registers,
   });
+  // From zero on, so that the first one of a kind is seen as an increase.
+  for (const purpose of [...purposes, 'chat', 'embed']) {
+    for (const line of ['reply', 'attempt']) charged.inc({ purpose, line }, 0);
+  }
   const attempts = new Counter({
     name: 'pawl_model_attempts_total',
     help: 'Calls to model endpoints, by provider and outcome',

@@ -1,6 +1,6 @@
 /** Metrics of calls: how long they took and how they ended. Labels have few values, never names that apps choose. */
 import type { Bus } from '@pawl/bus';
-import type { ObservationStatus } from '@pawl/contracts';
+import { observationStatuses, type ObservationStatus } from '@pawl/contracts';
 import { registerQueueGauges } from '@pawl/service';
 import { Counter, Histogram, type Registry } from 'prom-client';
 
@@ -23,6 +23,8 @@ export function createCallMetrics(registry: Registry, bus: Bus): CallMetrics {
     labelNames: ['status'],
     registers: [registry],
   });
+  // From zero on, so that the first one of a kind is seen as an increase.
+  for (const status of observationStatuses) observations.inc({ status }, 0);
   return {
     observe({ status, durationMs }) {
       duration.observe(durationMs / 1_000);

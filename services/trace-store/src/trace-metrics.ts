@@ -2,7 +2,7 @@
  * Metrics of what is stored. Each record counts once, in the replica that stored it, however often it is delivered.
  * Names follow the OpenTelemetry conventions for GenAI; labels have few values, never names that apps choose.
  */
-import { streams, type Ended, type Thought } from '@pawl/contracts';
+import { purposes, stopReasons, streams, type Ended, type Thought } from '@pawl/contracts';
 import type { Bus } from '@pawl/bus';
 import { registerGauges } from '@pawl/service';
 import { Counter, Histogram, type Registry } from 'prom-client';
@@ -78,6 +78,8 @@ function inferenceMetrics(registers: Registry[]): (thought: Thought) => void {
     labelNames: ['purpose'],
     registers,
   });
+  // From zero on, so that the first one of a kind is seen as an increase.
+  for (const purpose of purposes) cost.inc({ purpose }, 0);
   return ({ purpose, outcome, durationMs, firstTokenMs, usage: used, costNanoUsd }) => {
     cost.inc({ purpose }, Number(costNanoUsd) / 1e9);
     duration.observe({ purpose, outcome }, durationMs / 1_000);
@@ -115,6 +117,7 @@ function runMetrics(registers: Registry[]): (ended: Ended) => void {
     labelNames: ['stop_reason'],
     registers,
   });
+  for (const reason of stopReasons) runs.inc({ stop_reason: reason }, 0);
   return (ended) => {
     duration.observe(ended.durationMs / 1_000);
     steps.observe(ended.steps);

@@ -5,12 +5,16 @@
 import { spawn } from 'node:child_process';
 import { constants, existsSync } from 'node:fs';
 import { access, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readConfig } from '../config.ts';
 import { DevstackError } from '../devstack-error.ts';
+import { poll } from './poll.ts';
+import { tryLock } from './process-lock.mjs';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
+const INSTALL_WITHIN_MS = 600_000;
 
 /** The path of a program in one of the folders. */
 export async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
@@ -31,10 +35,44 @@ export async function canInstall(folders: readonly string[]): Promise<boolean> {
 }
 
 /**
- * Installs a package.
+ * Makes sure of programs, given with the Debian packages that bring them. Safe to ask for from several processes.
+ * Returns why they can't be had, or undefined when all are there.
+ */
+export async function ensurePrograms(
+  packagesOfPrograms: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const folders = [...readConfig().path.split(delimiter), '/usr/sbin', '/usr/bin'];
+  const missing: string[] = [];
+  for (const [program, name] of Object.entries(packagesOfPrograms)) {
+    if ((await findProgram(program, folders)) === undefined) missing.push(name);
+  }
+  if (missing.length === 0) return undefined;
+  if (!(await canInstall(folders))) return `${missing.join(', ')} can only be installed as root on Debian`;
+  try {
+    for (const name of missing) await installDebianPackage(name);
+    return undefined;
+  } catch (error) {
+    if (error instanceof DevstackError) return error.message;
+    throw error;
+  }
+}
+
+/**
+ * Installs a package, one process after the other.
  * @throws DevstackError with what apt-get said.
  */
 export async function installDebianPackage(name: string): Promise<void> {
+  const lock = join(tmpdir(), 'pawl-apt.lock');
+  const release = await poll(async () => tryLock(lock).release, { deadlineMs: INSTALL_WITHIN_MS, intervalMs: 250 });
+  if (!release) throw new DevstackError(`Installing ${name} failed: another process installs for too long.`);
+  try {
+    await installAlone(name);
+  } finally {
+    release();
+  }
+}
+
+async function installAlone(name: string): Promise<void> {
   // A package may start a server of its own as a system service; exit code 101 of this file says no (Debian policy 9.3.3).
   const isPolicyOurs = !existsSync(POLICY_FILE);
   if (isPolicyOurs) await writeFile(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
