@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { BusOptions } from '@pawl/bus';
 import type { DatabaseOptions } from '@pawl/db';
 import { logLevels } from './log.ts';
+import { oidcConfigShape } from './oidc/oidc-config.ts';
 
 const optionalText = z
   .string()
@@ -45,6 +46,7 @@ export const baseConfigShape = {
   PAWL_LOG_LEVEL: z.enum(logLevels).default('info'),
   /** The key that may create keys and write objects of every app. */
   PAWL_ADMIN_KEY: optionalText,
+  ...oidcConfigShape,
   /** Hosts, by comma, that tools and model routes may reach although they are private. */
   PAWL_ALLOW_PRIVATE_HOSTS: z
     .string()

@@ -1,5 +1,5 @@
 /** What every service is made of: configuration, log, HTTP, health, keys, life cycle. */
-export { createAuthorizer, hasScope, type Authorizer, type Caller } from './authorize.ts';
+export { actingUser, createAuthorizer, hasScope, type Authorizer, type Caller } from './authorize.ts';
 export {
   baseConfigShape,
   busOptionsOf,
@@ -12,6 +12,7 @@ export {
 export { registerGauges, registerQueueGauges } from './gauges.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
+export { tokenVerifierOf } from './oidc/oidc-config.ts';
 export { sendProblem } from './problems.ts';
 export { runMain, runMigrations, runTask, type Main } from './run-main.ts';
 export { runService, startParts, stopParts, type Part, type ServiceOptions } from './run-service.ts';

@@ -23,8 +23,8 @@ beforeAll(async () => {
   await addKey('reader-key', 'demo', { scopes: ['runs:read'] });
   await addKey('registry-key', 'demo', { scopes: ['registry'] });
   await addKey('old-key', 'demo', { expiresAt: '2020-01-01T00:00:00.000Z' });
-  const authorizer = createAuthorizer({ keys, adminKey: 'admin-key' });
   ({ http } = await createHttp({ name: 'test', log: createLog('test', 'silent'), checks: {} }));
+  const authorizer = createAuthorizer({ http, keys, adminKey: 'admin-key', tokens: undefined });
   serveRegistry(http, {
     registry,
     authorizer,

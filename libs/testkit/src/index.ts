@@ -1,4 +1,5 @@
 /** What tests stand on. Imported by tests only. */
+export { startAuthorizationServer, type AuthorizationServer } from './authorization-server.ts';
 export { startBreakableNats, type BreakableNats } from './breakable-nats.ts';
 export { eventually } from './eventually.ts';
 export { hasTimeForPeers, installPeers } from './peers.ts';

@@ -11,6 +11,7 @@ import {
   createHttp,
   databaseOptionsOf,
   serveRegistry,
+  tokenVerifierOf,
   type HttpServer,
   type Log,
   type Part,
@@ -119,7 +120,8 @@ type ApiDeps = CallDeps & {
 /** The HTTP side: what is declared, what was spent, keys, and the OpenAI-compatible API. */
 async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url(): string }> {
   const { server, log, keys, keyStore, database, registry, budgets, store, calls } = deps;
-  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const tokens = tokenVerifierOf(config, log);
+  const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
   serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
   serveBudgetState(server.http, { registry, authorizer, store });

@@ -11,6 +11,7 @@ import {
   createHttp,
   databaseOptionsOf,
   serveRegistry,
+  tokenVerifierOf,
   type Log,
   type Part,
 } from '@pawl/service';
@@ -76,7 +77,8 @@ export async function createOrchestrator(
   });
   server.http.addHook('preClose', async () => readRun.stopWaiting());
   registerRunMetrics({ registry: server.metrics, partitions, partitionCount: bus.partitions });
-  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const tokens = tokenVerifierOf(config, log);
+  const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   createRunRoute(server.http, { authorizer, startRun, readRun });
   readRunRoute(server.http, { authorizer, readRun });
   listRunsRoute(server.http, { authorizer, store, readRun });

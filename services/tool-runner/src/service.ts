@@ -21,6 +21,7 @@ import {
   databaseOptionsOf,
   serveRegistry,
   type Http,
+  tokenVerifierOf,
   type Log,
   type Part,
 } from '@pawl/service';
@@ -97,7 +98,8 @@ export async function createToolRunner(
     bodyLimitBytes,
     checks: { nats: () => bus.isConnected(), postgres: () => database.isReachable() },
   });
-  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
+  const tokens = tokenVerifierOf(config, log);
+  const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const check = createObjectCheck({ kinds, validator, targets, commands: config.PAWL_MCP_COMMANDS });
   serveRoutes(server.http, { registry, authorizer, servers: mcpServers, gate, check, runCall, now });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });

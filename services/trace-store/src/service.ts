@@ -4,7 +4,15 @@
  */
 import { connectBus, connectKeys, type Bus } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
-import { busOptionsOf, createAuthorizer, createHttp, databaseOptionsOf, type Log, type Part } from '@pawl/service';
+import {
+  busOptionsOf,
+  createAuthorizer,
+  createHttp,
+  databaseOptionsOf,
+  tokenVerifierOf,
+  type Log,
+  type Part,
+} from '@pawl/service';
 import type { Config } from './config.ts';
 import { createFactSubscription } from './facts.ts';
 import { createAccess } from './http/access.ts';
@@ -52,14 +60,15 @@ export async function createTraceStore(
   const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-trace-store' });
   const keys = await connectKeys(bus);
   const reads = createReads(database);
-  const authorizer = createAuthorizer({ keys, adminKey: config.PAWL_ADMIN_KEY });
-  const access = createAccess({ authorizer, reads });
   const policy = createPolicy({ database, keptDays: config.PAWL_TRACE_RETENTION });
   await policy.refresh();
   const tables = createTraceTables({ database, policy });
   const notices = createStoredNotices(bus);
   const checks = { nats: bus.isConnected, database: database.isReachable, facts: () => facts.isFollowing() };
   const { http, metrics, listen } = await createHttp({ name: 'Pawl trace-store', log, checks });
+  const tokens = tokenVerifierOf(config, log);
+  const authorizer = createAuthorizer({ http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
+  const access = createAccess({ authorizer, reads });
   const traceMetrics = createTraceMetrics({ registry: metrics, bus });
   const facts = createFactSubscription({
     bus,

@@ -51,6 +51,7 @@ export function createAgentModel(orchestratorUrl: string | undefined, dispatcher
       method: body ? 'POST' : 'GET',
       headers: {
         authorization: call.authorization,
+        'x-pawl-app': caller.app,
         traceparent: formatTraceparent(caller.trace),
         ...(body ? { 'content-type': 'application/json' } : {}),
         ...(body && caller.idempotencyKey !== undefined ? { 'idempotency-key': caller.idempotencyKey } : {}),

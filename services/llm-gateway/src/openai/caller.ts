@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { runIdSchema, sha256 } from '@pawl/contracts';
-import type { Authorizer } from '@pawl/service';
+import { actingUser, type Authorizer } from '@pawl/service';
 import { newTraceContext, parseTraceparent, type TraceContext } from '@pawl/telemetry';
 import { OpenAiError } from './openai-errors.ts';
 
 export type HttpCaller = {
   app: string;
-  /** From `x-pawl-user`: whose budgets count. */
+  /** Of the token, or from `x-pawl-user`: whose budgets count. */
   userId?: string | undefined;
   /** From `x-pawl-run`: the run that the call is made for. It names the run in the books; the run's own limit is not asked. */
   forRunId?: string | undefined;
@@ -25,9 +25,9 @@ const headersSchema = z.object({
   traceparent: z.string().optional(),
 });
 
-/** Throws `RejectedError` without a key of an app with the scope `chat`, `OpenAiError` for headers that make no sense. */
+/** Throws `RejectedError` without the scope `chat`, or for a user that is not the caller's to name; `OpenAiError` for headers that make no sense. */
 export function callerOf(request: FastifyRequest, authorizer: Authorizer): HttpCaller {
-  const { app } = authorizer.authorizeApp(request, 'chat');
+  const caller = authorizer.authorizeApp(request, 'chat');
   const parsed = headersSchema.safeParse(request.headers);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -35,9 +35,10 @@ export function callerOf(request: FastifyRequest, authorizer: Authorizer): HttpC
     throw new OpenAiError({ code: 'invalid_request', message: `${header}: ${issue?.message}` }, header);
   }
   const { data } = parsed;
+  const named = data['x-pawl-user'];
   return {
-    app,
-    userId: data['x-pawl-user'],
+    app: caller.app,
+    userId: actingUser(caller, named === undefined ? undefined : { id: named })?.id,
     forRunId: data['x-pawl-run'],
     idempotencyKey: data['idempotency-key'],
     trace: parseTraceparent(data.traceparent) ?? newTraceContext(),

@@ -1,7 +1,7 @@
 /** POST /v1/runs: starts a run. `?wait=` seconds answers when it has ended or the time is over. */
 import { z } from 'zod';
-import { createRunSchema, RejectedError } from '@pawl/contracts';
-import { hasScope, type Authorizer, type Http } from '@pawl/service';
+import { createRunSchema } from '@pawl/contracts';
+import { actingUser, type Authorizer, type Http } from '@pawl/service';
 import { parseTraceparent } from '@pawl/telemetry';
 import type { StartRun } from '../intake/start-run.ts';
 import type { ReadRun } from '../partitions/read-run.ts';
@@ -25,12 +25,10 @@ export function createRunRoute(
   http.post('/v1/runs', { schema }, async (request, reply) => {
     const caller = using.authorizer.authorizeApp(request, 'runs:write');
     const { body, headers } = request;
-    if (body.user && !hasScope(caller, 'runs:act-as')) {
-      throw new RejectedError('forbidden', 'naming a user needs a key with the scope runs:act-as');
-    }
+    const user = actingUser(caller, body.user);
     const started = await using.startRun({
       app: caller.app,
-      body,
+      body: { ...body, ...(user ? { user } : {}) },
       idempotencyKey: headers['idempotency-key'],
       trace: parseTraceparent(headers.traceparent),
     });

@@ -136,6 +136,7 @@ async function openRun(request: FastifyRequest<{ Params: { id: string } }>, usin
   if (current.status === 'ended') throw new RejectedError('run_ended', `the run ended with ${current.stopReason}`);
   const state = using.partitions.find(id) ?? (await foldRun(using.bus, caller.app, id));
   if (!state) throw new RejectedError('conflict', 'the run has not begun yet: try again in a moment');
-  const base = { v: 1 as const, runId: id, app: caller.app, at: new Date().toISOString(), by: `key ${caller.keyId}` };
+  const by = caller.user ? `user ${caller.user.id}` : `key ${caller.keyId}`;
+  const base = { v: 1 as const, runId: id, app: caller.app, at: new Date().toISOString(), by };
   return { state, base, view: () => using.readRun.read(caller.app, id) };
 }

@@ -3,7 +3,7 @@
  * instructions, models or input. What was observed is not done again, and writes are blocked unless they are allowed.
  */
 import type { Bus, Definitions } from '@pawl/bus';
-import { fingerprint, RejectedError, type ForkRun, type RunView, type Started } from '@pawl/contracts';
+import { fingerprint, RejectedError, type ForkRun, type RunUser, type RunView, type Started } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { foldRun } from '../partitions/read-run.ts';
 import { startOf, type RunState, type Turn } from '../run/state.ts';
@@ -12,10 +12,16 @@ import { viewOf } from '../run/view.ts';
 import type { RunStore } from './run-store.ts';
 import { newRunId, publishStarted } from './start-run.ts';
 
-export type MakeFork = (request: { app: string; runId: string; body: ForkRun }) => Promise<RunView>;
+export type MakeFork = (request: {
+  app: string;
+  /** Who forks, where that is known: the fork has that user's rights, not those of the run that it comes from. */
+  user: RunUser | undefined;
+  runId: string;
+  body: ForkRun;
+}) => Promise<RunView>;
 
 export function createForkRun(using: { bus: Bus; definitions: Definitions; store: RunStore }): MakeFork {
-  return async ({ app, runId, body }) => {
+  return async ({ app, user, runId, body }) => {
     const original = await foldRun(using.bus, app, runId);
     if (!original) throw new RejectedError('unknown_run', `there is no run ${runId} whose steps could be taken over`);
     const seed = seedOf(original, body.fromStep);
@@ -32,6 +38,7 @@ export function createForkRun(using: { bus: Bus; definitions: Definitions; store
     const agent = { revision: fingerprint(changed), object: changed };
     const started = forkOf(original.started, {
       body,
+      user,
       seed,
       agent: { name: changed.metadata.name, revision: agent.revision },
       definition: await using.definitions.put({ ...definition, agent }),
@@ -44,7 +51,13 @@ export function createForkRun(using: { bus: Bus; definitions: Definitions; store
 
 function forkOf(
   original: Started,
-  of: { body: ForkRun; seed: NonNullable<Started['seed']>; agent: Started['agent']; definition: string },
+  of: {
+    body: ForkRun;
+    user: RunUser | undefined;
+    seed: NonNullable<Started['seed']>;
+    agent: Started['agent'];
+    definition: string;
+  },
 ): Started {
   const nowMs = Date.now();
   const { parent: _parent, ancestors: _ancestors, parentSpanId: _span, ...kept } = original;
@@ -55,6 +68,7 @@ function forkOf(
     agent: of.agent,
     definition: of.definition,
     input: of.body.input ?? original.input,
+    ...(of.user ? { user: of.user } : {}),
     deadlineAt: new Date(nowMs + original.limits.wallClockMs).toISOString(),
     forkOf: { runId: original.runId, fromStep: of.body.fromStep },
     seed: of.seed,

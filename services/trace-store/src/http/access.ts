@@ -8,7 +8,7 @@ import { objectNameSchema, RejectedError, type Scope } from '@pawl/contracts';
 import { hasScope, type Authorizer } from '@pawl/service';
 import type { Reads } from './reads.ts';
 
-type HttpRequest = Parameters<Authorizer['authorize']>[0];
+type HttpRequest = Parameters<Authorizer['authorize']>[0] & { query?: unknown };
 
 /** What a reader gets to see: everything, or no thoughts. */
 export type Lens = 'whole' | 'explained';

@@ -67,10 +67,16 @@ async function answer(options: GrpcOptions, call: Call, done: sendUnaryData<Buff
   const { authorizer, receiver, log } = options;
   try {
     const authorization = call.metadata.get('authorization')[0];
-    const headers = typeof authorization === 'string' ? { authorization } : {};
-    // What judges a request looks at its headers alone.
-    const { app } = authorizer.authorizeApp({ headers } as Parameters<Authorizer['authorizeApp']>[0], 'traces');
-    const outcome = await receiver.receive(app, readProtobufSpans(call.request));
+    const app = call.metadata.get('x-pawl-app')[0];
+    const asking = {
+      headers: {
+        ...(typeof authorization === 'string' ? { authorization } : {}),
+        ...(typeof app === 'string' ? { 'x-pawl-app': app } : {}),
+      },
+    };
+    await authorizer.identify(asking);
+    const caller = authorizer.authorizeApp(asking, 'traces');
+    const outcome = await receiver.receive(caller.app, readProtobufSpans(call.request));
     done(null, Buffer.from(writeProtobufResponse(outcome)));
   } catch (error) {
     const code = statusOf(error);
