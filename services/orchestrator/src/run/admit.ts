@@ -15,6 +15,7 @@ import {
   type Tool,
   type ToolCall,
 } from '@pawl/contracts';
+import { answerMistake } from './answer.ts';
 import { approvalExpiresAfterMs } from './limits.ts';
 import type { PinnedTool } from './pin.ts';
 import { protocolBreach } from './reply.ts';
@@ -92,7 +93,7 @@ function admitCall(state: RunState, asked: ToolCall, about: About): Admission {
   const refusal = refuse(asked, tool, { ...about, mistake: parsed.mistake });
   if (refusal || !tool || !parsed.value) return answered(call, refusal ?? tooLate);
   const { builtin } = tool.object.spec;
-  if (builtin?.name === 'direct_answer') return answered(call, directAnswer);
+  if (builtin?.name === 'direct_answer') return answered(call, directAnswerTo(about.spec, args));
   if (about.isAnswered) return answered(call, besideAnswer);
   const duplicate =
     isRead(tool.object) && builtin?.name !== 'current_time' ? earlierResult(state, call, about) : undefined;
@@ -207,6 +208,13 @@ const besideAnswer = failedObservation('denied', {
   code: 'tool_not_allowed',
   message: 'The same reply gave the final answer, so this was not done.',
 });
+function directAnswerTo(spec: AgentSpec, args: string): Observation {
+  const mistake = answerMistake(spec, textArgument(args, 'answer'));
+  if (!mistake) return directAnswer;
+  const suggestion = `Give the whole answer again, as JSON that fits this schema: ${JSON.stringify(spec.answer?.schema)}`;
+  return failedObservation('error', { code: 'invalid_arguments', message: mistake, suggestion });
+}
+
 const directAnswer: Observation = {
   status: 'ok',
   data: '{"answered":true}',

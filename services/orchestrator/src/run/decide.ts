@@ -7,12 +7,12 @@
  */
 import { noUsage, type Definition, type StopReason, type Thought } from '@pawl/contracts';
 import type { Action } from './action.ts';
-import { builtinOf, textArgument } from './admit.ts';
-import { answerMistake, answerOf } from './answer.ts';
+import { answerOf } from './answer.ts';
 import { actOn } from './calls.ts';
 import { circlingBefore, isWithoutNews } from './guards.ts';
 import { closingPromptOf } from './closing.ts';
 import { closingTimeMs, deadlineMs, graceMs, guardsOf, limitReached } from './limits.ts';
+import { isMistaken, offeredAnswerOf } from './final-answer.ts';
 import { nextPurpose } from './next-purpose.ts';
 import { replyOf } from './reply.ts';
 import { isBeforeResume, pauseOf, type RunState, type Turn } from './state.ts';
@@ -22,7 +22,7 @@ import { isStep } from './totals.ts';
 
 export function decide(state: RunState, definition: Definition, nowMs: number): Action[] {
   if (state.ended) return [];
-  if (pauseOf(state)) return state.cancel ? [stop(state, { reason: 'cancelled', nowMs })] : [];
+  if (pauseOf(state)) return state.cancel ? [stop(state, { reason: 'cancelled', nowMs, definition })] : [];
   const turn = state.turns.at(-1);
   if (turn && !turn.thought) return findThought(state, turn.m, nowMs);
   if (turn?.thought && replyOf(turn.thought, definition.agent.object.spec).calls.length > 0) {
@@ -40,7 +40,7 @@ function goOn(state: RunState, definition: Definition, nowMs: number): Action[] 
   if (state.cancel) {
     const hasModelLetGo = turn?.thought?.error?.code === 'run_stopped';
     return hasModelLetGo || state.wasModelIdle
-      ? [stop(state, { reason: 'cancelled', nowMs })]
+      ? [stop(state, { reason: 'cancelled', nowMs, definition })]
       : awaitThought(state, state.turns.length, nowMs);
   }
   const promptTokens = promptTokensOf(state, definition);
@@ -68,33 +68,17 @@ function isPlainStep(turn: Turn | undefined): boolean {
 /** The end that the newest turn brings about, if it does. */
 function endBy(state: RunState, turn: Turn, at: { definition: Definition; nowMs: number }): Action | undefined {
   const { thought } = turn;
-  const { nowMs } = at;
   const spec = at.definition.agent.object.spec;
   if (!thought) return undefined;
   if (Object.values(turn.observed).some(({ observation }) => observation.errorCode === 'approval_expired')) {
-    return stop(state, { reason: 'approval_expired', nowMs });
+    return stop(state, { reason: 'approval_expired', ...at });
   }
-  const direct = turn.acted?.calls.find(({ tool }) => builtinOf(at.definition, tool) === 'direct_answer');
-  if (direct && thought.purpose === 'think') {
-    return stop(state, { reason: 'final_answer', nowMs, answer: textArgument(direct.args, 'answer') });
-  }
-  const { text, calls } = replyOf(thought, spec);
-  const isReply = thought.outcome === 'reply' && text.trim() !== '';
-  if (thought.purpose === 'conclude') {
-    const reason = thought.closing ?? 'internal_error';
-    if (reason !== 'final_answer') return mayCloseAgain(state, turn) ? undefined : stop(state, { reason, nowMs });
-    if (stopByCut(thought)) return undefined;
-    return stop(state, { reason: isReply && calls.length === 0 ? 'final_answer' : 'invalid_answer', nowMs });
-  }
-  if (thought.purpose !== 'think' || !isReply || calls.length > 0 || stopByCut(thought)) return undefined;
-  if ((thought.signalsSeen ?? 0) < state.signals.length) return undefined;
-  if (answerMistake(spec, text)) return undefined;
-  return stop(state, {
-    reason: 'final_answer',
-    nowMs,
-    answer: answerOf(spec, text),
-    isCut: thought.finishReason === 'length',
-  });
+  const reason = thought.purpose === 'conclude' ? (thought.closing ?? 'internal_error') : 'final_answer';
+  if (reason !== 'final_answer') return mayCloseAgain(state, turn) ? undefined : stop(state, { reason, ...at });
+  const answer = offeredAnswerOf(turn, at.definition);
+  const hasSeenAll = (thought.signalsSeen ?? 0) >= state.signals.length;
+  if (answer === undefined || !hasSeenAll || stopByCut(thought) || isMistaken(turn, at.definition)) return undefined;
+  return stop(state, { reason, ...at, answer: answerOf(spec, answer), isCut: thought.finishReason === 'length' });
 }
 
 /** Whether a closing call that was too long is to be made again with less, once. */
@@ -121,7 +105,7 @@ function reasonToClose(
   const cut = turn?.thought && replyOf(turn.thought, spec).calls.length === 0 ? stopByCut(turn.thought) : undefined;
   if (cut) return cut;
   if (turn && inARow(state, isEmptyReply(spec)) >= guards.emptyReplies) return 'invalid_answer';
-  if (turn && inARow(state, isMistakenAnswer(spec)) > guards.answerRepairs) return 'invalid_answer';
+  if (turn && inARow(state, (each) => isMistaken(each, at.definition)) > guards.answerRepairs) return 'invalid_answer';
   const limit = limitReached(state, at.nowMs, at.promptTokens);
   if (limit) return limit;
   if (!turn || !isPlainStep(turn) || isBeforeResume(state, turn)) return undefined;
@@ -150,7 +134,7 @@ function close(state: RunState, reason: StopReason, at: { definition: Definition
   const isSilent = reason === 'model_unavailable' && !state.turns.some(isStep);
   const isHopeless = reason === 'residency_blocked' || reason === 'invalid_answer' || isSilent;
   if (isLate || isHopeless || !closingPromptOf(state, at.definition, call)) {
-    return [stop(state, { reason, nowMs: at.nowMs })];
+    return [stop(state, { reason, ...at })];
   }
   return [
     { type: 'think', ...call },
@@ -199,7 +183,7 @@ function abandonedThought(state: RunState, m: number, nowMs: number): Thought {
 }
 
 function inARow(state: RunState, isOne: (turn: Turn) => boolean): number {
-  const fromEnd = state.turns.toReversed();
+  const fromEnd = state.turns.filter((turn) => !isBeforeResume(state, turn)).toReversed();
   const count = fromEnd.findIndex((turn) => !isOne(turn));
   return count === -1 ? fromEnd.length : count;
 }
@@ -209,13 +193,5 @@ function isEmptyReply(spec: Definition['agent']['object']['spec']) {
     if (thought?.purpose !== 'think' || thought.outcome !== 'reply') return false;
     const { text, calls } = replyOf(thought, spec);
     return calls.length === 0 && text.trim() === '';
-  };
-}
-
-function isMistakenAnswer(spec: Definition['agent']['object']['spec']) {
-  return ({ thought }: Turn): boolean => {
-    if (thought?.purpose !== 'think' || thought.outcome !== 'reply') return false;
-    const { text, calls } = replyOf(thought, spec);
-    return calls.length === 0 && text.trim() !== '' && answerMistake(spec, text) !== undefined;
   };
 }

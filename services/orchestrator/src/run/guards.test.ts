@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact, ToolCall } from '@pawl/contracts';
+import type { Fact, StopReason, ToolCall } from '@pawl/contracts';
 import { decide } from './decide.ts';
 import { circlingBefore, failuresInARow, isWithoutNews } from './guards.ts';
 import { messagesOf } from './prompt.ts';
@@ -12,15 +12,30 @@ const definition = definitionWith([{ name: 'search' }, { name: 'pay', effect: 'w
 const { spec: agent } = definition.agent.object;
 
 /** A run whose steps make these calls, one each, every result being new unless it is given. */
-function steps(calls: ToolCall[], data: (m: number) => string = (m) => `{"n":${m}}`): RunState {
-  return calls.reduce<RunState>((state, asked, m) => {
+function steps(
+  calls: ToolCall[],
+  data: (m: number) => string = (m) => `{"n":${m}}`,
+  from: RunState = stateOf(started()),
+): RunState {
+  return calls.reduce<RunState>((state, asked) => {
+    const m = state.turns.length;
     const thinking = evolve(state, thought(m, { text: `step ${m}`, calls: [asked] })) ?? state;
     const written = decide(thinking, definition, startMs + 1_000).flatMap((action) =>
       action.type === 'write' ? [action.fact] : [],
     );
     const facts: Fact[] = [...written, { ...observed(m, 0, { data: data(m) }), tool: asked.tool }];
     return facts.reduce<RunState>((so, fact) => evolve(so, fact) ?? so, thinking);
-  }, stateOf(started()));
+  }, from);
+}
+
+/** A run that has stopped with its closing answer. */
+function closed(state: RunState, closing: StopReason): RunState {
+  const m = state.turns.length;
+  const concluded = evolve(state, thought(m, { purpose: 'conclude', closing, text: 'So far.' })) ?? state;
+  return decide(concluded, definition, startMs + 2_000).reduce<RunState>(
+    (so, action) => (action.type === 'write' ? (evolve(so, action.fact) ?? so) : so),
+    concluded,
+  );
 }
 
 const a = call('pay', { to: 'a' });
@@ -54,20 +69,14 @@ describe('the same action again', () => {
   });
 
   it('counts anew when the run is resumed', () => {
-    const stuck = steps([a, a, a]);
-    const concluded =
-      evolve(stuck, thought(3, { purpose: 'conclude', closing: 'repeated_action', text: 'So far.' })) ?? stuck;
-    const paused = decide(concluded, definition, startMs + 2_000).reduce<RunState>(
-      (state, action) => (action.type === 'write' ? (evolve(state, action.fact) ?? state) : state),
-      concluded,
-    );
+    const paused = closed(steps([a, a, a]), 'repeated_action');
     expect(paused.pauses[0]).toMatchObject({ stopReason: 'repeated_action', answer: 'So far.' });
     expect(decide(paused, definition, startMs + 3_000)).toEqual([]);
-    expect(next(evolve(paused, resumed(0, {}, 3_000)) ?? paused)).toMatchObject({
-      type: 'think',
-      m: 4,
-      purpose: 'think',
-    });
+    const again = evolve(paused, resumed(0, {}, 3_000)) ?? paused;
+    expect(next(again)).toMatchObject({ type: 'think', m: 4, purpose: 'think' });
+    const repeated = steps([a], undefined, again);
+    expect(next(repeated)).toMatchObject({ type: 'think', m: 5, purpose: 'think' });
+    expect(circlingBefore(repeated, agent, 5)).toBeUndefined();
   });
 });
 
@@ -112,6 +121,20 @@ describe('rounds without news', () => {
       ),
     ).toBe(false);
     const stale = steps(different, () => '{"same":1}');
+    const paused = closed(stale, 'no_new_information');
+    const resumedOnce = evolve(paused, resumed(0, {}, 3_000)) ?? paused;
+    expect(
+      isWithoutNews(
+        steps(different.slice(0, 2), () => '{"same":1}', resumedOnce),
+        agent,
+      ),
+    ).toBe(false);
+    expect(
+      isWithoutNews(
+        steps(different.slice(0, 3), () => '{"same":1}', resumedOnce),
+        agent,
+      ),
+    ).toBe(true);
     expect(isWithoutNews(stale, agent)).toBe(true);
     expect(next(stale)).toMatchObject({ purpose: 'conclude', closing: 'no_new_information' });
   });

@@ -4,17 +4,18 @@
  */
 import type { AgentSpec } from '@pawl/contracts';
 import { guardsOf } from './limits.ts';
-import type { RunState, Turn } from './state.ts';
+import { isBeforeResume, turnsBeforeResume, type RunState, type Turn } from './state.ts';
 import { isStep } from './totals.ts';
 
 export type Circling = 'intervene' | 'stop' | undefined;
 
 /**
  * Whether the steps before thought m go in circles. The first time the model gets a word about it; when the very next
- * step does it again, the run stops. So one call is asked for at most twice more than `identicalActions` allows.
+ * step does it again, the run stops. So one call is asked for at most twice more than `identicalActions` allows. A run that is
+ * resumed starts anew.
  */
 export function circlingBefore(state: RunState, spec: AgentSpec, m: number): Circling {
-  const actions = actionsOf(state.turns.slice(0, m));
+  const actions = actionsOf(state.turns.slice(turnsBeforeResume(state, m), m));
   if (!isCircle(actions, guardsOf(spec).identicalActions)) return undefined;
   return isCircle(actions.slice(0, -1), guardsOf(spec).identicalActions) ? 'stop' : 'intervene';
 }
@@ -30,7 +31,7 @@ function isUseful(status: string): boolean {
   return status === 'ok' || status === 'duplicate';
 }
 
-/** Whether the last rounds brought nothing that the run did not know. */
+/** Whether the last rounds since the run was resumed brought nothing that it did not know. */
 export function isWithoutNews(state: RunState, spec: AgentSpec): boolean {
   const rounds = guardsOf(spec).noNewInformation;
   const known = new Set<string>();
@@ -43,9 +44,10 @@ export function isWithoutNews(state: RunState, spec: AgentSpec): boolean {
         known.add(content);
         return isFresh;
       });
-      return fresh.length > 0;
-    });
-  return news.length >= rounds && news.slice(-rounds).every((hasNews) => !hasNews);
+      return { hasNews: fresh.length > 0, isOver: isBeforeResume(state, turn) };
+    })
+    .filter(({ isOver }) => !isOver);
+  return news.length >= rounds && news.slice(-rounds).every(({ hasNews }) => !hasNews);
 }
 
 /** How often a tool has failed in a row, up to and including a call. */

@@ -19,7 +19,7 @@ import { circlingBefore, failuresInARow, hasFailedBefore } from './guards.ts';
 import { guardsOf } from './limits.ts';
 import { planOf, renderPlan } from './plan.ts';
 import { replyOf } from './reply.ts';
-import type { RunState, Turn } from './state.ts';
+import { limitsOf, type RunState, type Turn } from './state.ts';
 import { stopDetail } from './stop-detail.ts';
 import { isSummary } from './totals.ts';
 import { fillIn, wordsOf } from './words/words.ts';
@@ -93,7 +93,7 @@ export function offeredToolsOf(state: RunState, definition: Definition, m: numbe
 type About = { state: RunState; definition: Definition; spec: AgentSpec; charsMax: number };
 
 function describeTools(state: RunState, definition: Definition, m: number): OfferedTool[] {
-  if (state.started.limits.toolCalls === 0) return [];
+  if (limitsOf(state).toolCalls === 0) return [];
   return toolsOf(state, definition, m).map(({ object }) => ({
     name: object.metadata.name,
     description: object.spec.description,
@@ -178,6 +178,8 @@ function requestsBefore({ state, spec }: About, call: ModelCall): ChatMessage[] 
       return ask(fillIn(words.compression, { tokens: String(guardsOf(spec).compressionTokens) }));
     case 'conclude': {
       const isOrderly = call.closing === undefined || call.closing === 'final_answer';
+      const repair = isOrderly ? repairBefore(state, spec, call.m) : [];
+      if (repair.length > 0) return repair;
       const why = isOrderly ? '' : clip(stopDetail(state, call.closing ?? 'final_answer'), reasonCharsMax);
       return ask(fillIn(words.closing, { why }).trim());
     }
@@ -194,7 +196,8 @@ function requestsBefore({ state, spec }: About, call: ModelCall): ChatMessage[] 
 
 function repairBefore(state: RunState, spec: AgentSpec, m: number): ChatMessage[] {
   const thought = state.turns[m - 1]?.thought;
-  if (!spec.answer || thought?.purpose !== 'think' || thought.outcome !== 'reply') return [];
+  const mayAnswer = thought?.purpose === 'think' || thought?.purpose === 'conclude';
+  if (!spec.answer || !mayAnswer || thought.outcome !== 'reply') return [];
   const { text, calls } = replyOf(thought, spec);
   const mistake = calls.length === 0 ? answerMistake(spec, text) : undefined;
   if (!mistake) return [];

@@ -4,6 +4,7 @@
  * The action is parsed as JSON and judged like any other call; what doesn't fit the protocol becomes a call of no tool,
  * so that its observation tells the model what to correct.
  */
+import { parseExact } from '@pawl/calls';
 import type { AgentSpec, Thought, ToolCall } from '@pawl/contracts';
 
 export type Reply = { text: string; calls: ToolCall[] };
@@ -12,19 +13,27 @@ export type Reply = { text: string; calls: ToolCall[] };
 export const protocolBreach = 'reply outside the protocol';
 
 export function replyOf(thought: Thought, spec: AgentSpec): Reply {
-  const isSpoken = spec.toolCalling === 'text' && thought.purpose === 'think' && thought.outcome === 'reply';
-  return isSpoken ? parseReply(thought.text) : { text: thought.text, calls: thought.calls };
+  const { text, calls } = thought;
+  if (spec.toolCalling !== 'text' || thought.outcome !== 'reply') return { text, calls };
+  if (thought.purpose === 'think') return parseReply(text);
+  // Without tools there is nothing but an answer, which may come in the form that the protocol asks for.
+  return { text: thought.purpose === 'conclude' ? (answerIn(text)?.text ?? text) : text, calls };
 }
 
 /** Reads a reply in the text protocol. */
 export function parseReply(text: string): Reply {
-  const answer = /^\s*Final Answer:\s*([\s\S]*)$/m.exec(text);
+  const answer = answerIn(text);
   const action = /^\s*Action:\s*([\s\S]*)$/m.exec(text);
   if (action && (!answer || action.index < answer.index)) {
     return { text: thoughtBefore(text, action.index), calls: [parseAction(action[1] ?? '')] };
   }
-  if (answer) return { text: answer[1]?.trim() ?? '', calls: [] };
+  if (answer) return { text: answer.text, calls: [] };
   return { text, calls: [{ id: '', tool: protocolBreach, args: '{}' }] };
+}
+
+function answerIn(text: string): { index: number; text: string } | undefined {
+  const found = /^\s*Final Answer:\s*([\s\S]*)$/m.exec(text);
+  return found ? { index: found.index, text: found[1]?.trim() ?? '' } : undefined;
 }
 
 function thoughtBefore(text: string, end: number): string {
@@ -37,7 +46,7 @@ function thoughtBefore(text: string, end: number): string {
 function parseAction(text: string): ToolCall {
   const json = text.replace(/^```(?:json)?\s*|\s*```\s*$/g, '').trim();
   try {
-    const action: unknown = JSON.parse(json);
+    const action: unknown = parseExact(json);
     if (isAction(action)) return { id: '', tool: action.tool, args: JSON.stringify(action.args ?? {}) };
   } catch {
     // What isn't JSON is no action: it is answered as a breach of the protocol below.

@@ -104,6 +104,11 @@ export function seededTurns(state: RunState): number {
   return (state.started.seed ?? []).reduce((count, fact) => Math.max(count, fact.m + 1), 0);
 }
 
+/** How many turns there were when the run was last resumed before its thought m. */
+export function turnsBeforeResume(state: RunState, m: number): number {
+  return state.resumes.findLast(({ turnsBefore }) => turnsBefore <= m)?.turnsBefore ?? 0;
+}
+
 /** Whether a turn was made before the run was last resumed. */
 export function isBeforeResume(state: RunState, turn: Turn): boolean {
   return turn.m < (state.resumes.at(-1)?.turnsBefore ?? 0);

@@ -1,6 +1,7 @@
 /** How a run stops: for good (`ended`), or until it is given more (`paused`). */
-import type { Ended, Paused, StopReason } from '@pawl/contracts';
+import type { Definition, Ended, Paused, StopReason } from '@pawl/contracts';
 import type { Action } from './action.ts';
+import { bestAnswerOf } from './final-answer.ts';
 import type { RunState } from './state.ts';
 import { stopDetail } from './stop-detail.ts';
 import { totalsOf } from './totals.ts';
@@ -22,6 +23,7 @@ export const resumableReasons: readonly StopReason[] = [
 export type Stop = {
   reason: StopReason;
   nowMs: number;
+  definition: Definition;
   /** The final answer; absent: the best that the run has. */
   answer?: string;
   /** Whether even a final answer is less than what was asked for. */
@@ -42,7 +44,7 @@ function outcomeOf(state: RunState, of: Stop) {
   const totals = totalsOf(state);
   return {
     stopReason: of.reason,
-    answer: of.answer ?? bestAnswerOf(state),
+    answer: of.answer ?? bestAnswerOf(state, of.definition),
     partial: of.reason !== 'final_answer' || of.isCut === true,
     detail: stopDetail(state, of.reason),
     steps: totals.steps,
@@ -51,15 +53,4 @@ function outcomeOf(state: RunState, of: Stop) {
     costNanoUsd: totals.costNanoUsd.toString(),
     durationMs: Math.max(0, of.nowMs - Date.parse(state.started.at)),
   };
-}
-
-/** The best answer so far: the last thing that the model said about the question, or null. */
-function bestAnswerOf(state: RunState): string | null {
-  const said = state.turns.findLast(
-    ({ thought }) =>
-      thought?.outcome === 'reply' &&
-      (thought.purpose === 'think' || thought.purpose === 'conclude') &&
-      thought.text.trim() !== '',
-  );
-  return said?.thought?.text ?? null;
 }

@@ -7,7 +7,7 @@ import { parsePlan, planOf } from './plan.ts';
 import { parseReply, protocolBreach } from './reply.ts';
 import { holds } from './rules.ts';
 import { evolve, startOf, type RunState } from './state.ts';
-import { call, definitionWith, observed, started, startMs, thought } from './story.suite.ts';
+import { call, definitionWith, observed, signalled, started, startMs, thought } from './story.suite.ts';
 import { totalsOf } from './totals.ts';
 import { wordsOf } from './words/words.ts';
 import { thinkWorkOf } from './work.ts';
@@ -37,6 +37,11 @@ function pending(state: RunState, definition: Definition): Fact[] {
 }
 
 const look = (q: number) => ({ text: `Looking at ${q}.`, calls: [call('search', { q })] });
+const nextCallOf = (state: RunState, definition: Definition) => {
+  const next = nextOf(state, definition);
+  if (next?.type !== 'think') throw new Error('no model is asked');
+  return next;
+};
 const nextOf = (state: RunState, definition: Definition) => decide(state, definition, startMs)[0];
 
 describe('reflection', () => {
@@ -181,6 +186,19 @@ describe('the text protocol', () => {
   it('ends with the answer alone', () => {
     expect(tell(definition, [{ text: 'Thought: easy.\nFinal Answer: 42' }]).ended).toMatchObject({ answer: '42' });
   });
+
+  it('closes with the answer alone, too, and has no action for a best answer', () => {
+    const asked = { text: 'Thought: I look.\nAction: {"tool": "search", "args": {}}' };
+    const closed = tell(definition, [asked, { text: 'Thought: well.\nFinal Answer: 42' }], started({ steps: 1 }));
+    expect(closed.pauses[0]).toMatchObject({ stopReason: 'max_steps', answer: '42' });
+    const silent = tell(definition, [asked, { text: '' }], started({ steps: 1 }));
+    expect(silent.pauses[0]).toMatchObject({ stopReason: 'max_steps', answer: 'I look.' });
+  });
+
+  it('keeps every digit of an action', () => {
+    const args = '{"id":9007199254740993}';
+    expect(parseReply(`Action: {"tool": "search", "args": ${args}}`).calls[0]?.args).toBe(args);
+  });
 });
 
 describe('a structured answer', () => {
@@ -210,6 +228,32 @@ describe('a structured answer', () => {
     const stuck = tell(definition, [{ text: 'no' }, { text: 'no!' }, { text: 'no!!' }]);
     expect(stuck.pauses[0]).toMatchObject({ stopReason: 'invalid_answer', answer: 'no!!', partial: true });
   });
+
+  it.each([
+    ['plan-execute', [{ text: '1. Look' }, look(1)]],
+    ['single-call', [look(1)]],
+  ] as const)('is asked for in the same way at the end of %s', (strategy, before) => {
+    const strict = definitionWith(tools, { strategy, answer: { schema } });
+    const told = tell(strict, [...before, { text: 'Four.' }]);
+    expect(nextOf(told, strict)).toMatchObject({ purpose: 'conclude', closing: 'final_answer' });
+    expect(messagesOf(told, strict, { call: nextCallOf(told, strict) }).at(-1)?.content).toContain('not JSON');
+    const mended = tell(strict, [...before, { text: 'Four.' }, { text: '{"total": 4}' }]);
+    expect(mended.ended).toMatchObject({ stopReason: 'final_answer', answer: '{"total": 4}' });
+    const stuck = tell(strict, [...before, { text: 'no' }, { text: 'no!' }, { text: 'no!!' }]);
+    expect(stuck.pauses[0]).toMatchObject({ stopReason: 'invalid_answer', answer: 'no!!' });
+  });
+
+  it('is asked for in the same way of direct_answer', () => {
+    const direct = definitionWith([...tools, { name: 'finish', builtin: { name: 'direct_answer' } }], {
+      answer: { schema },
+    });
+    const finish = (answer: string) => ({ calls: [call('finish', { answer })] });
+    const told = tell(direct, [finish('Four.')]);
+    expect(told.turns[0]?.observed[0]?.observation).toMatchObject({ status: 'error', errorCode: 'invalid_arguments' });
+    expect(tell(direct, [finish('Four.'), finish('{"total": 4}')]).ended).toMatchObject({ answer: '{"total": 4}' });
+    const stuck = tell(direct, [finish('no'), finish('no!'), finish('no!!')]);
+    expect(stuck.pauses[0]).toMatchObject({ stopReason: 'invalid_answer', answer: 'no!!' });
+  });
 });
 
 describe('direct_answer', () => {
@@ -218,6 +262,19 @@ describe('direct_answer', () => {
     const state = tell(definition, [{ calls: [call('finish', { answer: '2' }), call('search')] }]);
     expect(state.ended).toMatchObject({ stopReason: 'final_answer', answer: '2', toolCalls: 0 });
     expect(state.turns[0]?.observed[1]?.observation.status).toBe('denied');
+  });
+
+  it('ends nothing when its arguments are broken, or when it has not seen the newest signal', () => {
+    const definition = definitionWith([...tools, { name: 'finish', builtin: { name: 'direct_answer' } }]);
+    expect(nextOf(tell(definition, [{ calls: [call('finish', '{"answer":"4')] }]), definition)).toMatchObject({
+      purpose: 'think',
+      m: 1,
+    });
+    const told = evolve(startOf(started()), signalled('s1', 'No, the other one.')) ?? startOf(started());
+    const late = evolve(told, thought(0, { signalsSeen: 0, calls: [call('finish', { answer: 'This.' })] })) ?? told;
+    const settled = pending(late, definition).reduce<RunState>((so, fact) => evolve(so, fact) ?? so, late);
+    const next = pending(settled, definition).reduce<RunState>((so, fact) => evolve(so, fact) ?? so, settled);
+    expect(nextOf(next, definition)).toMatchObject({ purpose: 'think', m: 1 });
   });
 });
 
