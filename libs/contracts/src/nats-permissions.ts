@@ -4,6 +4,7 @@
  */
 import { buckets, streams, streamSubjects, subjects } from './subjects.ts';
 
+/** Subject patterns that a user may publish to and subscribe to; everything else is refused. */
 export type NatsPermissions = { publish: string[]; subscribe: string[] };
 
 const every = '*';

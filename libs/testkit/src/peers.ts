@@ -1,6 +1,6 @@
 /**
- * Programs of others that long tests and benches run beside Pawl (`test/peers/package.json`). Too large to install with
- * Pawl itself, so they are installed when first asked for; again only when their lock file changes.
+ * Programs of others that long tests and benches run beside Pawl (`test/peers/package.json`, or another folder's). Too large to
+ * install with Pawl itself, so they are installed when first asked for; again only when their lock file changes.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const folder = fileURLToPath(new URL('../../../test/peers', import.meta.url));
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 const installWithinMs = 600_000;
 
 /** Installs them where that is needed, and gives the folder of their packages. Safe to ask for from several processes. */
-export async function installPeers(): Promise<string> {
+export async function installPeers(place = 'test/peers'): Promise<string> {
+  const folder = join(root, place);
   const packages = join(folder, 'node_modules');
   const stamp = join(packages, '.installed-lock');
   const lock = await readFile(join(folder, 'package-lock.json'), 'utf8');

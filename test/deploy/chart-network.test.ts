@@ -1,0 +1,117 @@
+/** How the rendered parts find each other, and who may: selectors, ports, paths from outside, scalers, network policies. K11, K13. */
+import { lanes, services } from '@pawl/contracts';
+import { describe, expect, test } from 'vitest';
+import { allowedConnections } from './chart-connections.ts';
+import { bundled, containersOfPod, matches, ofKind, plainEnv, useRenderings } from './chart-renderings.ts';
+import { leastValues, podsOf, render } from './chart-tools.ts';
+
+const renderings = useRenderings();
+
+test('every selector finds pods, and every autoscaler what it scales', () => {
+  for (const objects of renderings.all()) {
+    const labels = podsOf(objects).map((pod) => pod.metadata.labels);
+    for (const { kind, metadata, spec } of objects) {
+      const selector = spec?.selector?.matchLabels ?? spec?.podSelector?.matchLabels;
+      if (!['Deployment', 'StatefulSet', 'PodDisruptionBudget', 'NetworkPolicy'].includes(kind)) continue;
+      const isOptional = metadata.name === 'pawl-apply';
+      const found = labels.filter((each) => matches(selector, each)).length;
+      expect([kind, metadata.name, found > 0 || isOptional]).toEqual([kind, metadata.name, true]);
+    }
+    for (const { spec } of [...ofKind(objects, 'HorizontalPodAutoscaler'), ...ofKind(objects, 'ScaledObject')]) {
+      expect(ofKind(objects, 'Deployment').map(({ metadata }) => metadata.name)).toContain(spec.scaleTargetRef.name);
+    }
+  }
+});
+
+test('scalers watch exactly the queues that the setup Job makes', () => {
+  const objects = renderings.of('bundled');
+  const setup = containersOfPod(objects, '-setup-').at(-1);
+  const { PAWL_APPS: apps = '', PAWL_POOLS: pools = '' } = plainEnv(setup);
+  const made = apps
+    .split(',')
+    .flatMap((app) => [
+      ...lanes.map((lane) => `THINK think-${lane}-${app}`),
+      ...pools.split(',').map((pool) => `ACT act-${pool}-${app}`),
+    ]);
+  const watched = ofKind(objects, 'ScaledObject').flatMap(({ spec }) =>
+    (spec.triggers as { metadata: { stream: string; consumer: string } }[]).map(
+      ({ metadata }) => `${metadata.stream} ${metadata.consumer}`,
+    ),
+  );
+  expect(watched).toHaveLength(8);
+  expect(watched.toSorted(byText)).toEqual(made.toSorted(byText));
+});
+
+test('every path of a service leads to it from outside, everything else to the page', async () => {
+  const values = {
+    ...leastValues,
+    host: 'a.b',
+    'ingress.enabled': true,
+    'gateway.enabled': true,
+    'gateway.parentRefs': [{}],
+  };
+  const objects = await render(renderings.helm, { values });
+  const wanted = [...services.flatMap(({ name, paths }) => paths.map((path) => [path, name])), ['/', 'trace-store']];
+  type Path = { path: string; backend: { service: { name: string } } };
+  const [ingress] = ofKind(objects, 'Ingress');
+  const byIngress = ((ingress?.spec.rules[0].http.paths ?? []) as Path[]).map(({ path, backend }) => [
+    path,
+    backend.service.name,
+  ]);
+  const [route] = ofKind(objects, 'HTTPRoute');
+  type Rule = { matches: { path: { value: string } }[]; backendRefs: { name: string; port: number }[] };
+  const byRoute = ((route?.spec.rules ?? []) as Rule[]).flatMap(({ matches: all, backendRefs }) =>
+    all.map(({ path }) => [path.value, backendRefs[0]?.name]),
+  );
+  for (const found of [byIngress, byRoute]) {
+    expect(found.toSorted(byText)).toEqual(wanted.map(([path, name]) => [path, `pawl-${name}`]).toSorted(byText));
+  }
+});
+
+describe('connections', () => {
+  const toServers = ['orchestrator', 'llm-gateway', 'tool-runner', 'trace-store', 'setup'].flatMap((from) => [
+    `${from} → nats:4222`,
+    `${from} → postgres:5432`,
+  ]);
+  const arrows = [
+    ...toServers,
+    'llm-gateway → orchestrator:7301',
+    'apply → orchestrator:7301',
+    'apply → tool-runner:7302',
+    'apply → llm-gateway:7303',
+    'test → orchestrator:7301',
+    'test → tool-runner:7302',
+    'test → llm-gateway:7303',
+    'test → trace-store:7304',
+  ];
+
+  test.for([
+    ['with clients named', { 'networkPolicy.clients': [{ podSelector: { matchLabels: { app: 'ingress' } } }] }],
+    ['with any client', {}],
+  ] as const)('between pods are exactly the arrows of the picture, %s', async ([, values]) => {
+    const objects = await render(renderings.helm, { values: { ...bundled, ...values } });
+    expect(allowedConnections(objects).toSorted(byText)).toEqual(arrows.toSorted(byText));
+  });
+
+  test('to the outside are those to models, tools, webhooks and names, none of them to private addresses', () => {
+    for (const { metadata, spec } of ofKind(renderings.of('bundled'), 'NetworkPolicy')) {
+      expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
+      type Egress = { ports: { port: number }[]; to?: { ipBlock?: { cidr: string; except: string[] } }[] };
+      const open = (spec.egress ?? []) as Egress[];
+      const toInternet = open.filter(({ to }) => to?.some(({ ipBlock }) => ipBlock !== undefined));
+      const isMeant = /-(orchestrator|llm-gateway|tool-runner)$/.test(metadata.name);
+      expect([metadata.name, toInternet.length]).toEqual([metadata.name, isMeant ? 1 : 0]);
+      for (const { to } of toInternet) {
+        const [block] = (to ?? []).map(({ ipBlock }) => ipBlock);
+        expect(block?.except).toEqual(expect.arrayContaining(['10.0.0.0/8', '169.254.0.0/16', '192.168.0.0/16']));
+      }
+      const toAnywhere = open.filter(({ to }) => to === undefined);
+      const ports = toAnywhere.flatMap((rule) => rule.ports.map(({ port }) => port));
+      expect(ports.filter((port) => port !== 4318)).toEqual([]);
+    }
+  });
+});
+
+function byText(a: string | (string | undefined)[], b: string | (string | undefined)[]): number {
+  return String(a) < String(b) ? -1 : 1;
+}
