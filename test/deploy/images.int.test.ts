@@ -5,17 +5,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { services } from '@pawl/contracts';
 import { eventually, hasTimeForPeers, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildImage, makeBaseImages, runtimeImage } from './images/base-images.ts';
 import { openContainerEngine, whyNoContainers, type ContainerEngine } from './images/container-engine.ts';
 
-const services = [
-  { name: 'orchestrator', port: 7301 },
-  { name: 'tool-runner', port: 7302 },
-  { name: 'llm-gateway', port: 7303 },
-  { name: 'trace-store', port: 7304 },
-];
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const servers = useTestServers();
 const memoryMiB = 384;
