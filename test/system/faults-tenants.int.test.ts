@@ -1,18 +1,23 @@
 /** R21: another app's ids work nowhere, and nothing in the answer betrays whether there is something behind them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, useTestServers } from '@pawl/testkit';
+import { eventually, startAuthorizationServer, useTestServers, type AuthorizationServer } from '@pawl/testkit';
 import { createApi, createKey, type Api, type Urls } from './api.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const servers = useTestServers();
 let stack: Stack;
-let stranger: Api;
+let issuer: AuthorizationServer;
+const strangers: Partial<Record<'key' | 'token', Api>> = {};
 const known: Record<string, string> = {};
 const none = { id: `run_${'f'.repeat(32)}`, name: 'nothing', callId: 'call_7_7' };
 
 beforeAll(async () => {
+  const scope = 'runs:read runs:write runs:act-as chat registry budgets traces traces:explain traces:operate';
+  const others = { scope, claims: { pawl_app: 'other' } };
+  issuer = await startAuthorizationServer({ audience: 'pawl', programs: { others } });
   stack = await startStack({
     servers,
+    environment: { PAWL_OIDC_ISSUER: issuer.issuer },
     models: { scripted: { respond: ({ turn }) => (turn === 0 ? { calls: [{ tool: 'send' }] } : { answer: 'Done.' }) } },
   });
   const { api } = stack;
@@ -24,15 +29,29 @@ beforeAll(async () => {
   const { pending } = await api.getRunWhen(body.id, 'waiting');
   Object.assign(known, { id: body.id, callId: pending[0]?.callId, argsHash: pending[0]?.argsHash });
   await eventually(async () => (await api.getTrace(body.id)).status === 200);
-  stranger = createApi({ urls: stack.urls, key: await createKey(stack.urls.llmGateway, 'other') });
+  const { urls } = stack;
+  strangers.key = createApi({ urls, key: await createKey(urls.llmGateway, 'other') });
+  strangers.token = createApi({ urls, key: await issuer.tokenOf('others') });
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await stack?.stop();
+  await issuer?.stop();
+});
+
+function strangerWith(credential: 'key' | 'token'): Api {
+  const stranger = strangers[credential];
+  if (!stranger) throw new TypeError(`there is no stranger with a ${credential}`);
+  return stranger;
+}
+
+const services = ['orchestrator', 'toolRunner', 'llmGateway', 'traceStore'] satisfies (keyof Urls)[];
+const cases = services.flatMap((service) => [[service, 'key'] as const, [service, 'token'] as const]);
 
 type OpenApi = { paths: Record<string, Record<string, unknown>> };
 
 /** Every operation on one thing that a service says it has, with the name of the parameter. */
 async function operationsOf(url: string): Promise<{ method: string; path: string }[]> {
-  const { body } = await stranger.send<OpenApi>('GET', `${url}/openapi.json`);
+  const { body } = await strangerWith('key').send<OpenApi>('GET', `${url}/openapi.json`);
   return Object.entries(body.paths)
     .filter(([path]) => path.includes('{'))
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })));
@@ -56,9 +75,10 @@ const isOfRun = (path: string) => path.startsWith('/v1/runs/') || path.startsWit
 describe("R21 another tenant's ids work", () => {
   // `authorizeApp` names the app, and every look-up takes it: `store.find(app, id)` in run-store.ts, `live?.started.app`
   // in read-run.ts, the traces' and budgets' queries. An endpoint that is added is tried here by itself.
-  it.each(['orchestrator', 'toolRunner', 'llmGateway', 'traceStore'] satisfies (keyof Urls)[])(
-    '%s answers for what another app has as for what nobody has',
-    async (service) => {
+  it.each(cases)(
+    '%s answers for what another app has as for what nobody has, to a %s of the other',
+    async (service, credential) => {
+      const stranger = strangerWith(credential);
       const url = stack.urls[service];
       const operations = (await operationsOf(url)).filter(({ method }) => method !== 'PUT');
       expect(operations.length).toBeGreaterThan(0);
@@ -96,7 +116,8 @@ describe("R21 another tenant's ids work", () => {
     expect((await stack.api.getTrace(known['id'] ?? '')).status).toBe(200);
   });
 
-  it("shows nothing of another app's in lists", async () => {
+  it.each(['key', 'token'] as const)("shows nothing of another app's in lists to a %s", async (credential) => {
+    const stranger = strangerWith(credential);
     const lists = [
       `${stack.urls.orchestrator}/v1/runs`,
       `${stack.urls.orchestrator}/v1/agents`,

@@ -112,7 +112,7 @@ function createProvider(issuer: string, of: AuthorizationServerOptions & { key: 
     grant_types: ['client_credentials'],
     redirect_uris: [],
     response_types: [],
-    scope: programs[id]?.scope ?? '',
+    ...(programs[id]?.scope === undefined ? {} : { scope: programs[id].scope }),
   }));
   if (publicClient) {
     clients.push({

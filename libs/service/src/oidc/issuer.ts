@@ -40,6 +40,8 @@ export type Issuer = {
   issuer: string;
   /** The key of a token, as jose asks for it. Throws `UnavailableError` when the issuer would have to be asked and can't be. */
   findKey: JWTVerifyGetKey;
+  /** Reads the keys, so that they are known before the first token comes; a failure is told to `onFailure` alone. */
+  warmUp(): void;
   /** What it says about itself. Throws `UnavailableError`. */
   discover(): Promise<Discovery>;
   /** What it said when it was last asked. */
@@ -79,6 +81,7 @@ export function createIssuer(options: IssuerOptions): Issuer {
         return await (await readKeys()).find(header, token);
       }
     },
+    warmUp: () => void readKeys().catch(() => undefined),
     discover: async () => discovery ?? (await discover()),
     discovered: () => discovery,
   };

@@ -49,10 +49,10 @@ export const oidcConfigShape = {
 
 type OidcConfig = z.infer<z.ZodObject<typeof oidcConfigShape>>;
 
-/** The verifier that a configuration describes; none where no issuer is named. */
+/** The verifier that a configuration describes, which begins to read the issuer's keys; none where no issuer is named. */
 export function tokenVerifierOf(config: OidcConfig, log: Log): TokenVerifier | undefined {
   if (config.PAWL_OIDC_ISSUER === undefined) return undefined;
-  return createTokenVerifier({
+  const verifier = createTokenVerifier({
     issuer: config.PAWL_OIDC_ISSUER,
     jwksUrl: config.PAWL_OIDC_JWKS_URL,
     audience: config.PAWL_OIDC_AUDIENCE,
@@ -69,6 +69,8 @@ export function tokenVerifierOf(config: OidcConfig, log: Log): TokenVerifier | u
     onFailure: (error) =>
       log.warn({ err: error, issuer: config.PAWL_OIDC_ISSUER }, 'the issuer of tokens does not answer'),
   });
+  verifier.issuer.warmUp();
+  return verifier;
 }
 
 function isLoopback(hostname: string): boolean {
