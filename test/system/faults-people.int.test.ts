@@ -117,7 +117,9 @@ describe('R7 answers to parallel approvals reach the wrong call', () => {
   it('three gated calls answered in reverse order, one edited, one denied: each gets its own', async () => {
     const { run, calls } = await startWaiting('three refunds');
     expect(calls.map(({ args }) => args)).toEqual([refund('a', 1), refund('b', 2), refund('c', 3)].map((c) => c.args));
-    const edit = { decision: 'edit', args: { order: 'b', amount: 20 } };
+    const edit = { decision: 'edit', args: '{"order":"b","amount":20,"ref":9007199254740993}' };
+    const rounded = { decision: 'edit', args: { order: 'b', amount: 20, ref: 2 ** 53 + 2 } };
+    expect(await stack.api.decide(run.id, pendingOf(calls, 1), rounded)).toMatchObject({ status: 400 });
     expect(await stack.api.decide(run.id, pendingOf(calls, 2), { decision: 'deny', reason: 'too much' })).toMatchObject(
       {
         status: 200,
@@ -127,7 +129,8 @@ describe('R7 answers to parallel approvals reach the wrong call', () => {
     expect(await stack.api.decide(run.id, pendingOf(calls, 0), { decision: 'approve' })).toMatchObject({ status: 200 });
     expect((await stack.api.getRun(run.id, 30)).body.stopReason).toBe('final_answer');
     expect(refundsOf('a')).toEqual([{ order: 'a', amount: 1 }]);
-    expect(refundsOf('b')).toEqual([{ order: 'b', amount: 20 }]);
+    expect(refundsOf('b')).toMatchObject([{ order: 'b', amount: 20 }]);
+    expect((await stack.api.events(run.id)).body).toContain(String.raw`\"ref\":9007199254740993`);
     expect(refundsOf('c')).toEqual([]);
     const observed = new Map((await observationsOf(run.id)).map(({ callId, status }) => [callId, status]));
     expect(Object.fromEntries(observed)).toEqual({ call_0_0: 'ok', call_0_1: 'ok', call_0_2: 'denied' });

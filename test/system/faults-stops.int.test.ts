@@ -142,6 +142,12 @@ describe('R14 the limit throws the work away', () => {
   it('refuses to resume what would stop at once', async () => {
     const { body: run } = await stack.api.run({ agent: 'clerk', input: 'endless again', limits: { steps: 2 } });
     expect(await stack.api.resume(run.id)).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    const calls = { agent: 'clerk', input: 'endless again', limits: { toolCalls: 1 } };
+    const { body: used } = await stack.api.run(calls);
+    expect(await stack.api.resume(used.id, { steps: 20 })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining('limits.toolCalls has to be above 1') },
+    });
   });
 });
 

@@ -130,6 +130,33 @@ export const observedSchema = z.object({
 });
 export type Observed = z.infer<typeof observedSchema>;
 
+export const approvalSchema = z.object({
+  ...base,
+  kind: z.literal('approval'),
+  m: index,
+  i: index,
+  callId: z.string(),
+  decision: z.enum(['approve', 'deny', 'edit', 'expire']),
+  toolRevision: sha256Schema,
+  argsHash: sha256Schema,
+  args: z.string().optional(),
+  reason: z.string().optional(),
+  by: z.string(),
+});
+export type Approval = z.infer<typeof approvalSchema>;
+
+export const signalSchema = z.object({
+  ...base,
+  kind: z.literal('signal'),
+  id: signalIdSchema,
+  text: z.string().optional(),
+  /** JSON text. */
+  data: z.string().optional(),
+  by: z.string(),
+});
+
+export type Signal = z.infer<typeof signalSchema>;
+
 export const startedSchema = z.object({
   ...base,
   kind: z.literal('started'),
@@ -167,7 +194,9 @@ export const startedSchema = z.object({
   /** The run and the step at which this run goes its own way. */
   forkOf: z.object({ runId: runIdSchema, fromStep: index }).optional(),
   /** What a fork takes over of the run it comes from; neither paid nor done again. */
-  seed: z.array(z.discriminatedUnion('kind', [thoughtSchema, actedSchema, observedSchema])).optional(),
+  seed: z
+    .array(z.discriminatedUnion('kind', [thoughtSchema, actedSchema, observedSchema, approvalSchema, signalSchema]))
+    .optional(),
   /** Whether calls of writing tools are denied. */
   areWritesBlocked: z.boolean().optional(),
   traceId: z.string().regex(/^[0-9a-f]{32}$/),
@@ -178,33 +207,6 @@ export const startedSchema = z.object({
     .optional(),
 });
 export type Started = z.infer<typeof startedSchema>;
-
-export const approvalSchema = z.object({
-  ...base,
-  kind: z.literal('approval'),
-  m: index,
-  i: index,
-  callId: z.string(),
-  decision: z.enum(['approve', 'deny', 'edit', 'expire']),
-  toolRevision: sha256Schema,
-  argsHash: sha256Schema,
-  args: z.string().optional(),
-  reason: z.string().optional(),
-  by: z.string(),
-});
-export type Approval = z.infer<typeof approvalSchema>;
-
-export const signalSchema = z.object({
-  ...base,
-  kind: z.literal('signal'),
-  id: signalIdSchema,
-  text: z.string().optional(),
-  /** JSON text. */
-  data: z.string().optional(),
-  by: z.string(),
-});
-
-export type Signal = z.infer<typeof signalSchema>;
 
 export const cancelSchema = z.object({
   ...base,

@@ -28,7 +28,8 @@ export const decideApprovalSchema = z.discriminatedUnion('decision', [
   z.strictObject({
     decision: z.literal('edit'),
     argsHash: sha256Schema,
-    args: z.record(z.string(), z.unknown()),
+    /** An object, or its JSON text where numbers beyond 2^53 have to keep their digits. */
+    args: z.union([z.record(z.string(), z.unknown()), z.string().min(1).max(1_000_000)]),
     reason: z.string().max(2_000).optional(),
   }),
 ]);

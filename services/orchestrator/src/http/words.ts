@@ -5,10 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '@pawl/bus';
+import { parseArguments } from '@pawl/calls';
 import {
   cancelRunSchema,
   decideApprovalSchema,
-  fingerprint,
+  fingerprintJson,
   RejectedError,
   resumeRunSchema,
   sendSignalSchema,
@@ -88,6 +89,9 @@ function checkRaised(state: RunState, limits: ReturnType<typeof limitsOf>): void
   const missing = [
     limits.steps > used.steps ? undefined : `limits.steps has to be above ${used.steps}, which are used`,
     limits.tokens > used.tokens ? undefined : `limits.tokens has to be above ${used.tokens}, which are used`,
+    pauseOf(state)?.stopReason !== 'max_tool_calls' || limits.toolCalls > used.toolCalls
+      ? undefined
+      : `limits.toolCalls has to be above ${used.toolCalls}, which are used`,
     BigInt(limits.spendNanoUsd) > used.costNanoUsd ? undefined : 'limits.spend has to be above what was spent',
   ].filter((sentence) => sentence !== undefined);
   if (missing.length > 0) throw new RejectedError('invalid_request', missing.join('; '));
@@ -109,7 +113,7 @@ function approvalRoute(http: Http, using: WordRoutes): void {
     if (body.argsHash !== call.argsHash) {
       throw new RejectedError('conflict', 'argsHash is not that of the arguments that wait: read the run again');
     }
-    const edited = body.decision === 'edit' ? JSON.stringify(body.args) : undefined;
+    const edited = body.decision === 'edit' ? exactText(body.args) : undefined;
     const approval = {
       ...base,
       kind: 'approval' as const,
@@ -118,7 +122,7 @@ function approvalRoute(http: Http, using: WordRoutes): void {
       callId,
       decision: body.decision,
       toolRevision: call.toolRevision,
-      argsHash: edited === undefined ? body.argsHash : fingerprint(JSON.parse(edited)),
+      argsHash: edited === undefined ? body.argsHash : fingerprintJson(edited),
       ...(edited === undefined ? {} : { args: edited }),
       ...(body.reason === undefined ? {} : { reason: body.reason }),
     };
@@ -126,6 +130,22 @@ function approvalRoute(http: Http, using: WordRoutes): void {
     if (!isFirst) throw new RejectedError('conflict', 'this call was decided already');
     return await reply.code(200).send(await view());
   });
+}
+
+/** Arguments as JSON text that says exactly what was sent (I11). Numbers that reading the body has rounded are refused. */
+function exactText(args: string | Record<string, unknown>): string {
+  if (typeof args !== 'string') {
+    return JSON.stringify(args, (name, value: unknown) => {
+      if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+      throw new RejectedError(
+        'invalid_request',
+        `args: ${name} is beyond 2^53: send args as JSON text to keep its digits`,
+      );
+    });
+  }
+  const parsed = parseArguments(args);
+  if ('failure' in parsed) throw new RejectedError('invalid_request', `args: ${parsed.failure.message}`);
+  return parsed.args.text;
 }
 
 /** A run of the caller's app that takes words, and what every word of a person has. */

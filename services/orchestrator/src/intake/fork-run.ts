@@ -6,8 +6,8 @@ import type { Bus, Definitions } from '@pawl/bus';
 import { fingerprint, RejectedError, type ForkRun, type RunUser, type RunView, type Started } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { foldRun } from '../partitions/read-run.ts';
-import { startOf, type RunState, type Turn } from '../run/state.ts';
-import { stepOf } from '../run/totals.ts';
+import { seedOf, type Seed } from '../run/seed.ts';
+import { startOf } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
 import type { RunStore } from './run-store.ts';
 import { newRunId, publishStarted } from './start-run.ts';
@@ -54,7 +54,7 @@ function forkOf(
   of: {
     body: ForkRun;
     user: RunUser | undefined;
-    seed: NonNullable<Started['seed']>;
+    seed: Seed;
     agent: Started['agent'];
     definition: string;
   },
@@ -75,38 +75,6 @@ function forkOf(
     areWritesBlocked: of.body.allowWrites !== true,
     traceId: newTraceContext().traceId,
   };
-}
-
-/**
- * The facts of all turns before a step. Those of plans, reviews and summaries between them come along; closing calls and
- * calls that failed do not. Throws `RejectedError` conflict when one of the steps still waits for a result.
- */
-function seedOf(original: RunState, fromStep: number): NonNullable<Started['seed']> {
-  const steps = stepOf(original, original.turns.length);
-  if (fromStep > steps + 1) {
-    throw new RejectedError(
-      'invalid_request',
-      `fromStep: the run has ${steps} steps, so 1 to ${steps + 1} can be forked from`,
-    );
-  }
-  const end = original.turns.findIndex(
-    (turn) => turn.thought?.purpose === 'think' && stepOf(original, turn.m) >= fromStep,
-  );
-  const turns = (end === -1 ? original.turns : original.turns.slice(0, end)).filter(
-    ({ thought }) => thought?.outcome === 'reply' && thought.purpose !== 'conclude',
-  );
-  if (turns.some(isUnderWay)) throw new RejectedError('conflict', 'fromStep: a step before it has no result yet');
-  return turns.flatMap(({ thought, acted, observed }) => [
-    ...(thought ? [thought] : []),
-    ...(acted ? [acted] : []),
-    ...Object.values(observed),
-  ]);
-}
-
-/** Whether a turn has asked for something that is not answered. */
-function isUnderWay({ thought, acted, observed }: Turn): boolean {
-  const calls = acted?.calls ?? thought?.calls ?? [];
-  return calls.length > Object.keys(observed).length;
 }
 
 function withoutGaps<T extends object>(values: T): { [K in keyof T]: NonNullable<T[K]> } {

@@ -56,7 +56,7 @@ function nextOf(state: RunState, admission: Admission, about: About): Action[] {
   ];
   if (answer) return answerWith(answer);
   if (state.cancel && !turn.acted) return answerWith(stopped(state));
-  if (nowMs >= about.stopAtMs) return answerWith(stopped(state));
+  if (nowMs >= about.stopAtMs) return [...takenBack(call, about), ...answerWith(stopped(state))];
   const approval = turn.approvals[call.i];
   switch (call.admission) {
     case 'answered':
@@ -78,12 +78,24 @@ function nextOf(state: RunState, admission: Admission, about: About): Action[] {
 }
 
 /** A call that may be made, handed to whoever carries out its tool; or taken back from there. */
-function executed(state: RunState, call: ActedCall, { definition, turn, step }: About): Action[] {
-  const { m } = turn;
-  const isSubRun = definition.tools.some(({ object }) => object.metadata.name === call.tool && object.spec.agent);
-  if (state.cancel) return isSubRun ? [{ type: 'stop-subrun', m, call }] : [];
-  const { args, argsHash } = argumentsOf(call, turn.approvals[call.i]);
-  return isSubRun ? [{ type: 'subrun', m, step, call, args }] : [{ type: 'act', m, step, call, args, argsHash }];
+function executed(state: RunState, call: ActedCall, about: About): Action[] {
+  if (state.cancel) return takenBack(call, about);
+  const { m } = about.turn;
+  const { step } = about;
+  const { args, argsHash } = argumentsOf(call, about.turn.approvals[call.i]);
+  if (isSubRun(call, about)) return [{ type: 'subrun', m, step, call, args }];
+  return [{ type: 'act', m, step, call, args, argsHash }];
+}
+
+/** Tools are told by the run's own stop, or by the deadline of their work. A run has to be told: it may wait for a person. */
+function takenBack(call: ActedCall, about: About): Action[] {
+  return isSubRun(call, about) ? [{ type: 'stop-subrun', m: about.turn.m, call }] : [];
+}
+
+/** Whether a call that may be made is answered by a run. */
+function isSubRun({ tool, i, admission }: ActedCall, { definition, turn }: About): boolean {
+  const isMade = admission === 'subrun' || (admission === 'approval' && turn.approvals[i] !== undefined);
+  return isMade && definition.tools.some(({ object }) => object.metadata.name === tool && object.spec.agent);
 }
 
 function untilDecided(call: ActedCall, m: number, nowMs: number): Action[] {

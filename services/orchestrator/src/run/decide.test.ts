@@ -190,6 +190,16 @@ describe('limits', () => {
   });
 });
 
+it('stops a sub-run that is not done when the time of the run is over: it may wait for a person', () => {
+  const withHelper = definitionWith([{ name: 'helper', agent: { name: 'helper' } }]);
+  const asked = stateOf(started({ wallClockMs: 10_000 }), thought(0, { calls: [call('helper')] }));
+  const [acted] = written(decide(asked, withHelper, startMs + 1_000));
+  const state = (acted && evolve(asked, acted)) ?? asked;
+  const late = decide(state, withHelper, startMs + 11_000);
+  expect(late.map(({ type }) => type)).toEqual(['stop-subrun', 'write', 'wake']);
+  expect(written(late)[0]).toMatchObject({ kind: 'observed', observation: { status: 'timeout' } });
+});
+
 describe('cancel', () => {
   it('waits a moment for the model to let go, then fills its slot and ends', () => {
     const state = stateOf(started(), cancelled(1_000));

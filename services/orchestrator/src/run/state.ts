@@ -101,7 +101,7 @@ export function limitsOf(state: RunState): SettledLimits {
 
 /** Turns that were taken over from the run that this one is a fork of. */
 export function seededTurns(state: RunState): number {
-  return (state.started.seed ?? []).reduce((count, fact) => Math.max(count, fact.m + 1), 0);
+  return (state.started.seed ?? []).reduce((count, fact) => ('m' in fact ? Math.max(count, fact.m + 1) : count), 0);
 }
 
 /** How many turns there were when the run was last resumed before its thought m. */

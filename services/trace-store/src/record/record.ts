@@ -149,7 +149,8 @@ function columnsOf(fact: Fact): Columns {
 function seedOf({ seed }: Started): { seededTurns: number; seededSteps: number } | undefined {
   if (!seed || seed.length === 0) return undefined;
   const steps = seed.filter((fact) => fact.kind === 'thought' && fact.outcome === 'reply' && fact.purpose === 'think');
-  return { seededTurns: Math.max(...seed.map(({ m }) => m)) + 1, seededSteps: steps.length };
+  const turns = seed.flatMap((fact) => ('m' in fact ? [fact.m + 1] : []));
+  return { seededTurns: Math.max(0, ...turns), seededSteps: steps.length };
 }
 
 const utcMsPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
