@@ -67,7 +67,7 @@ export function readConfig<T>(schema: z.ZodType<T>, environment: Record<string, 
   if (parsed.success) return parsed.data;
   const mistakes = parsed.error.issues.map((issue) => {
     const name = issue.path.join('.');
-    const isMissing = environment[name] === undefined;
+    const isMissing = environment[String(issue.path[0])] === undefined;
     return `  ${name} ${isMissing ? 'is not set' : 'is wrong'}: ${issue.message}`;
   });
   throw new ConfigError(`The configuration has ${mistakes.length} mistake(s):\n${mistakes.join('\n')}`);

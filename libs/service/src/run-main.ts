@@ -1,4 +1,5 @@
 /** The two programs that every service has: the service itself, and its migrations. Mistakes in the configuration are told in sentences. */
+import { RejectedError, UnavailableError } from '@pawl/contracts';
 import { migrate } from '@pawl/db';
 import type { Telemetry } from '@pawl/telemetry';
 import { ConfigError, databaseOptionsOf, migrationConfig } from './config.ts';
@@ -51,12 +52,13 @@ export async function runMigrations(schema: { schema: string; folder: URL }): Pr
   });
 }
 
-/** Runs what does its work and ends; a mistake in the configuration is told in sentences, exit code 1. */
+/** Runs what does its work and ends; what the caller or the world has to mend is told in sentences, exit code 1. */
 export async function runTask(body: () => Promise<void>): Promise<void> {
   try {
     await body();
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    const isTold = [ConfigError, RejectedError, UnavailableError].some((type) => error instanceof type);
+    if (!isTold || !(error instanceof Error)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   }

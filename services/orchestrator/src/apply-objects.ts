@@ -5,7 +5,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { registryObjectSchema, registryPaths, type RegistryKind, type RegistryObject } from '@pawl/contracts';
+import {
+  registryObjectSchema,
+  registryPaths,
+  RejectedError,
+  UnavailableError,
+  type RegistryKind,
+  type RegistryObject,
+} from '@pawl/contracts';
 import { runTask } from '@pawl/service';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
@@ -45,12 +52,12 @@ async function readObjects(folder: string): Promise<RegistryObject[]> {
       parseAllDocuments(await readFile(join(folder, name), 'utf8')).flatMap((document, index) => {
         const place = `${name}, document ${index + 1}`;
         const [mistake] = document.errors;
-        if (mistake) throw new TypeError(`${place} is not YAML: ${mistake.message}`);
+        if (mistake) throw new RejectedError('invalid_request', `${place} is not YAML: ${mistake.message}`);
         const value: unknown = document.toJS();
         if (value === null) return [];
         const parsed = registryObjectSchema.safeParse(value);
         if (parsed.success) return [parsed.data];
-        throw new TypeError(`${place} is not a valid object:\n${z.prettifyError(parsed.error)}`);
+        throw new RejectedError('invalid_request', `${place} is not a valid object:\n${z.prettifyError(parsed.error)}`);
       }),
     ),
   );
@@ -68,7 +75,7 @@ async function untilReady(url: string, waitMs: number): Promise<void> {
       () => false,
     );
     if (isReady) return;
-    if (performance.now() > giveUpAtMs) throw new TypeError(`${url} was not ready within ${waitMs / 1_000} s`);
+    if (performance.now() > giveUpAtMs) throw new UnavailableError(`${url} was not ready within ${waitMs / 1_000} s`);
     process.stdout.write(`waiting for ${url}\n`);
     await new Promise((resolve) => setTimeout(resolve, retryMs));
   }
@@ -83,5 +90,6 @@ async function put(url: string, object: RegistryObject, adminKey: string): Promi
   });
   const answer = (await response.json()) as { revision?: string; code?: string; detail?: string };
   if (response.ok && answer.revision !== undefined) return answer.revision;
-  throw new TypeError(`${kind} ${metadata.name} of app ${metadata.app} was refused: ${answer.code}: ${answer.detail}`);
+  const about = `${kind} ${metadata.name} of app ${metadata.app}`;
+  throw new RejectedError('invalid_request', `${about} was refused: ${answer.code}: ${answer.detail}`);
 }

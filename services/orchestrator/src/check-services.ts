@@ -10,14 +10,15 @@ await runTask(async () => {
     [config.PAWL_ORCHESTRATOR_URL]: '/v1/agents?app=check',
     [config.PAWL_TOOL_RUNNER_URL]: '/v1/tools?app=check',
     [config.PAWL_LLM_GATEWAY_URL]: '/v1/budgets?app=check',
-    [config.PAWL_TRACE_STORE_URL]: '/v1/traces?app=check',
+    [config.PAWL_TRACE_STORE_URL]: '/v1/traces',
   };
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   for (const [url, path] of Object.entries(guarded)) {
     const ready = await ask(`${url}/healthz/ready`);
     say(`${url} ${ready.text}`);
     const isReady = ready.status === 200;
-    const isKeyTaken = isReady && (await ask(url + path, config.PAWL_ADMIN_KEY)).status === 200;
+    // The admin may know a key and still not see what belongs to an app.
+    const isKeyTaken = isReady && [200, 403].includes((await ask(url + path, config.PAWL_ADMIN_KEY)).status);
     const isGuessRefused = isReady && (await ask(url + path, 'guess')).status === 401;
     if (isReady && !isKeyTaken) say(`${url} refuses the admin key`);
     if (isReady && !isGuessRefused) say(`${url} takes any key`);
