@@ -15,7 +15,7 @@ test('what waits, what is under way and how old it is, per pool over all apps', 
   for (let i = 0; i < 5; i += 1) await on.publish(actWork({ runId, i, app: 'other' }));
 
   const read = async (nowMs = Date.now()) => {
-    const [first, ...more] = await readQueueLengths(on.bus, 'act', nowMs);
+    const [first, ...more] = await readQueueLengths(on.bus, 'act', { nowMs });
     return more.length === 0 ? first : undefined;
   };
   const taken = await eventually(async () => {
@@ -25,6 +25,9 @@ test('what waits, what is under way and how old it is, per pool over all apps', 
   expect(taken).toMatchObject({ queue: 'default' });
   expect(taken.waiting + taken.underWay).toBe(10);
   expect(taken.waiting).toBeGreaterThan(0);
+  const ofOne = await readQueueLengths(on.bus, 'act', { nowMs: Date.now(), app: 'other' });
+  expect(ofOne.map(({ queue, waiting, underWay }) => [queue, waiting + underWay])).toEqual([['default', 5]]);
+  expect(await readQueueLengths(on.bus, 'act', { nowMs: Date.now(), app: 'nobody' })).toEqual([]);
   expect((await read(Date.now() + 60_000))?.oldestWaitingMs).toBeGreaterThanOrEqual(60_000);
 
   isOver.resolve();
@@ -33,4 +36,5 @@ test('what waits, what is under way and how old it is, per pool over all apps', 
     return length?.waiting === 0 && length.underWay === 0 && length;
   };
   expect(await eventually(isEmpty, { withinMs: 20_000 })).toMatchObject({ oldestWaitingMs: 0 });
+  expect(await eventually(async () => (await read())?.asking)).toBeGreaterThan(0);
 });

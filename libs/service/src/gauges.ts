@@ -53,7 +53,7 @@ export function registerQueueGauges({
   const labelsOf = (queue: string) => ({ labels: { work: kind, queue } });
   registerGauges({
     registry,
-    look: () => readQueueLengths(bus, kind, Date.now()),
+    look: () => readQueueLengths(bus, kind, { nowMs: Date.now() }),
     gauges: {
       pawl_queue_waiting: {
         help: 'Pieces of work that nobody has taken yet, by lane or pool',

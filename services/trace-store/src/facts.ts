@@ -45,6 +45,12 @@ export type FactSubscription = Part & {
   isFollowing(): boolean;
 };
 
+/** How many facts are not stored yet. Rejects when JetStream doesn't answer. */
+export async function countFactsBehind(bus: Bus): Promise<number> {
+  const { num_pending: pending, num_ack_pending: underWay } = await bus.jsm.consumers.info(streams.runs, consumerName);
+  return pending + underWay;
+}
+
 export type FactSubscriptionOptions = {
   bus: Bus;
   tables: TraceTables;

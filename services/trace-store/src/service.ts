@@ -14,7 +14,7 @@ import {
   type Part,
 } from '@pawl/service';
 import type { Config } from './config.ts';
-import { createFactSubscription } from './facts.ts';
+import { countFactsBehind, createFactSubscription } from './facts.ts';
 import { createAccess } from './http/access.ts';
 import { compressJson } from './http/compress-json.ts';
 import { serveAggregateTraces } from './http/aggregate-traces.ts';
@@ -27,6 +27,7 @@ import { serveGetBody } from './http/get-body.ts';
 import { serveListTraces } from './http/list-traces.ts';
 import { serveOperateRoutes } from './http/operate-routes.ts';
 import { servePage } from './http/page.ts';
+import { serveQueues } from './http/queues.ts';
 import { serveReceiveOtlp } from './http/receive-otlp.ts';
 import { createReads } from './http/reads.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
@@ -96,6 +97,7 @@ export async function createTraceStore(
   serveExportTraces(http, { database, access });
   serveExportOtlp(http, { database, access });
   serveLiveTraces(http, { database, access, notices, log });
+  serveQueues(http, { bus, authorizer, factsBehind: () => countFactsBehind(bus) });
   serveGetTrace(http, { database, access, policy });
   serveGetBody(http, { database, access });
   await servePage(http);

@@ -1,7 +1,7 @@
 /** Reports over the books: what an app's model calls cost, by chosen columns. */
 import type { Queryable } from '@pawl/db';
 
-/** What a report can be grouped by; days are those of UTC. */
+/** What a report can be grouped by; hours and days are those of UTC. */
 export const spendColumns = {
   agent: 'agent',
   model: 'model',
@@ -11,6 +11,7 @@ export const spendColumns = {
   user: 'user_id',
   run: 'coalesce(for_run_id, run_id)',
   day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
+  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
 } as const;
 
 export type SpendColumn = keyof typeof spendColumns;

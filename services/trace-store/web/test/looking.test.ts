@@ -127,10 +127,31 @@ test('budgets and health say how things stand', async () => {
   await expect
     .poll(() => tab.locator('.budget').first().innerText())
     .toMatch(/Spent\s+\$14\.64\s+Held\s+\$1\.25\s+Left\s+\$4\.11\s+Limit\s+\$20\.00/);
+  await tab.getByRole('img', { name: /What is left: At this pace it is gone / }).waitFor();
+  await tab.getByText('At this pace it lasts to the end of the window.').waitFor();
   await tab.getByRole('link', { name: 'Health' }).click();
+  await tab.getByText('Every fact is stored').waitFor();
+  await expect
+    .poll(() => tab.locator('.queues tbody tr').allInnerTexts())
+    .toEqual([
+      expect.stringMatching(/Thinking interactive\s+2\s+4\s+400 ms\s+Flows/),
+      expect.stringMatching(/Thinking batch\s+12,400\s+8\s+1 min 35 s\s+Waits long/),
+      expect.stringMatching(/Tools default\s+0\s+0\s+–\s+Empty/),
+      expect.stringMatching(/Tools browser\s+7\s+0\s+1 min 1 s\s+Nobody takes it/),
+    ]);
   await tab.getByText('Follows the log').waitFor();
   page.api.answerWith('/v1/tools', { status: 503, body: {} });
   await tab.locator('.service', { hasText: 'tool-runner' }).getByText('Does not answer').waitFor();
+});
+
+test('an error of a service is told in the language of the reader', async () => {
+  const detail = 'the ledger does not answer';
+  page.api.answerWith('/v1/budgets', { status: 503, body: { code: 'unavailable', detail } });
+  const tab = await page.open('/budgets');
+  const alert = () => expect.poll(() => tab.getByRole('alert').innerText());
+  await alert().toContain(`A part that is needed does not answer. It is tried again. (${detail})`);
+  await tab.getByRole('combobox').first().selectOption({ label: 'Português' });
+  await alert().toContain(`Uma parte necessária não responde. Será tentado de novo. (${detail})`);
 });
 
 test('without a key the page asks for one, and a wrong one is told apart from none', async () => {

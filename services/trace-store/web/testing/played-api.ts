@@ -216,20 +216,48 @@ function playBudgets(http: Http): void {
     ],
   }));
   http.get<{ Params: { name: string } }>('/v1/budgets/:name/state', async (request) => {
-    const window = { from: '2026-11-30T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' };
     if (request.params.name === 'analyst-tokens') {
       return { limit: { tokens: 1_000_000 }, held: { tokens: 12_000 }, spent: { tokens: 214_380 }, window };
     }
     const money = (nano: bigint) => viewNanoUsd(nano);
     return { limit: money(20_000_000_000n), held: money(1_250_000_000n), spent: money(14_637_200_000n), window };
   });
-  http.get('/v1/spend', async () => ({
-    items: Array.from({ length: 14 }, (_, at) => ({
-      day: `2026-11-${String(at + 16).padStart(2, '0')}`,
-      cost: viewNanoUsd(BigInt(Math.round(4e9 + 3e9 * Math.sin(at) + at * 6e8))),
-    })),
+  http.get<{ Querystring: { by?: string; from?: string } }>('/v1/spend', async ({ query: { by = 'day', from } }) => ({
+    items: from === undefined ? days : spentSince(by, from),
+  }));
+  const days = Array.from({ length: 14 }, (_, at) => ({
+    day: `2026-11-${String(at + 16).padStart(2, '0')}`,
+    cost: viewNanoUsd(BigInt(Math.round(4e9 + 3e9 * Math.sin(at) + at * 6e8))),
+  }));
+  http.get('/v1/traces/queues', async () => ({
+    queues: [
+      { work: 'think', queue: 'interactive', waiting: 2, underWay: 4, oldestWaitingMs: 400, asking: 1 },
+      { work: 'think', queue: 'batch', waiting: 12_400, underWay: 8, oldestWaitingMs: 95_000, asking: 0 },
+      { work: 'act', queue: 'default', waiting: 0, underWay: 0, oldestWaitingMs: 0, asking: 3 },
+      { work: 'act', queue: 'browser', waiting: 7, underWay: 0, oldestWaitingMs: 61_000, asking: 0 },
+    ],
+    log: { factsBehind: 0 },
   }));
   http.get('/v1/tools', async () => ({ items: [] }));
+}
+
+/** The window of the played budgets: half of it is over. */
+const window = {
+  from: new Date(Date.now() - 12 * 3_600_000).toISOString(),
+  to: new Date(Date.now() + 12 * 3_600_000).toISOString(),
+};
+
+/** What was spent since then: of money the most of it early, of tokens little by little. */
+function spentSince(by: string, from: string) {
+  const agent = by.includes('agent') ? { agent: 'sales-analyst' } : {};
+  return Array.from({ length: 12 }, (_, at) => ({
+    hour: new Date(Date.parse(from) + at * 3_600_000).toISOString(),
+    ...agent,
+    calls: 10,
+    inputTokens: 16_000,
+    outputTokens: 1_865,
+    cost: viewNanoUsd(BigInt(at === 2 ? 6_637_200_000 : 727_000_000)),
+  }));
 }
 
 function eventOf(fact: Fact, id: number): string {

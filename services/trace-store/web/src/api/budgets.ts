@@ -1,5 +1,6 @@
 /** Budgets and spending, from the gateway's books. */
 import type { BudgetSpec, MoneyView } from '@pawl/contracts';
+import type { Spent } from '../record/burn-down.ts';
 import { getJson } from './request.ts';
 
 export type Amount = MoneyView | { tokens: number } | { calls: number };
@@ -26,6 +27,41 @@ export async function fetchBudgets(signal?: AbortSignal): Promise<Budget[]> {
     }),
   );
   return budgets.toSorted((left, right) => shareUsed(right.state) - shareUsed(left.state));
+}
+
+type SpendItem = {
+  hour?: string;
+  day?: string;
+  agent?: string | null;
+  user?: string | null;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cost: MoneyView;
+};
+
+/** What was spent of a budget in its window, by the hour or by the day. */
+export async function fetchSpentOf(
+  { spec: { scope, window: kind }, state: { limit, window } }: Budget,
+  signal?: AbortSignal,
+): Promise<{ spent: Spent[]; stepMs: number }> {
+  const step = kind === 'day' ? 'hour' : 'day';
+  const by = [step, ...(scope.agent === undefined ? [] : ['agent']), ...(scope.user === undefined ? [] : ['user'])];
+  const query = new URLSearchParams({ by: by.join(','), ...(window.from === null ? {} : { from: window.from }) });
+  const { items } = await getJson<{ items: SpendItem[] }>(`/v1/spend?${query}`, signal);
+  const spent = items
+    .filter(({ agent, user }) => isWithin(scope.agent, agent) && isWithin(scope.user, user))
+    .map((item) => ({ at: item.hour ?? `${item.day}T00:00:00Z`, size: sizeSpent(item, limit) }));
+  return { spent, stepMs: step === 'hour' ? 3_600_000 : 86_400_000 };
+}
+
+function isWithin(wanted: string | undefined, found: string | null | undefined): boolean {
+  return wanted === undefined || wanted === found;
+}
+
+function sizeSpent({ calls, inputTokens, outputTokens, cost }: SpendItem, limit: Amount): number {
+  if ('nanoUsd' in limit) return Number(cost.nanoUsd);
+  return 'tokens' in limit ? inputTokens + outputTokens : calls;
 }
 
 /** What the app spent day by day, oldest first. */

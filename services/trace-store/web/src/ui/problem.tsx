@@ -3,14 +3,18 @@ import { ApiError } from '../api/request.ts';
 import { useWords } from '../words/words.tsx';
 import { visibleText } from '../record/format.ts';
 
-/** The sentence for an error. */
+/** The sentence for an error: in the reader's language by its code, and what the service said about this very case. */
 export function useProblemText(): (error: unknown) => string {
-  const { say } = useWords();
+  const { say, wordFor } = useWords();
   return (error) => {
     if (!(error instanceof ApiError)) return String(error);
     if (error.status === 0) return say('state.unreachable');
-    if (error.status === 403) return say('state.notAllowed');
-    return visibleText(error.message) || say('state.failed', { status: error.status });
+    if (error.status === 403 && error.code === undefined) return say('state.notAllowed');
+    const { code = '', status, message } = error;
+    const known = wordFor('problem', code);
+    const sentence = known === code ? say('state.failed', { status }) : known;
+    if (message === '') return sentence;
+    return say('state.withDetail', { sentence, detail: visibleText(message) });
   };
 }
 

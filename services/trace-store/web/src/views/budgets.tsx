@@ -14,6 +14,7 @@ import { SeriesChart } from '../ui/chart.tsx';
 import { Loading, Problem } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { useWords, type Words } from '../words/words.tsx';
+import { BurnDown } from './burn-down.tsx';
 
 const refreshMs = 5_000;
 
@@ -54,7 +55,8 @@ export function Budgets() {
   );
 }
 
-function BudgetCard({ budget: { name, spec, state } }: { budget: Budget }) {
+function BudgetCard({ budget }: { budget: Budget }) {
+  const { name, spec, state } = budget;
   const words = useWords();
   const { say, wordFor, time } = words;
   const { limit, held, spent, window } = state;
@@ -96,6 +98,7 @@ function BudgetCard({ budget: { name, spec, state } }: { budget: Budget }) {
           </div>
         ))}
       </dl>
+      <BurnDown budget={budget} />
     </section>
   );
 }

@@ -8,6 +8,7 @@ import { Chip, toneOfStop, type Tone } from '../ui/chip.tsx';
 import { Loading } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { useWords } from '../words/words.tsx';
+import { QueueTable } from './queue-table.tsx';
 
 const refreshMs = 5_000;
 const recentRuns = 200;
@@ -40,6 +41,7 @@ export function Health() {
           <ServiceCard key={service.name} service={service} />
         ))}
       </div>
+      <QueueTable />
       {runs.data && runs.data.items.length > 0 && <Recent runs={runs.data.items} />}
     </>
   );
