@@ -58,11 +58,13 @@ export const resources = (defaults: { cpu: string; memory: string; memoryLimit: 
 type ServiceDefaults = {
   variableNames: readonly string[];
   scalers: readonly ['none', 'hpa', ...'keda'[]];
-  longestCall: { seconds: number; what: string };
+  /** Where calls go on after the drain. */
+  longestCall?: { seconds: number; what: string };
+  drainSeconds: number;
   resources: { cpu: string; memory: string; memoryLimit: string };
 };
 
-export function serviceShape({ variableNames, scalers, longestCall, resources: size }: ServiceDefaults) {
+export function serviceShape({ variableNames, scalers, longestCall, drainSeconds, resources: size }: ServiceDefaults) {
   return {
     replicas: count(1_000).default(2).describe('Pods, where no autoscaler owns their number.'),
     autoscaling: z
@@ -83,11 +85,13 @@ export function serviceShape({ variableNames, scalers, longestCall, resources: s
       .prefault({})
       .describe('Who decides how many pods there are.'),
     drainSeconds: seconds
-      .default(10)
+      .min(5)
+      .default(drainSeconds)
       .describe(
-        'Serve on for so long after the pod was told to stop, until no load balancer sends it anything any more.',
+        'Serve on for so long after the pod was told to stop: until no load balancer sends it anything any more, and ' +
+          'as long as streams of events shall go on. A stream that is ended then is taken up elsewhere where it was.',
       ),
-    longestCallSeconds: seconds.default(longestCall.seconds).describe(longestCall.what),
+    ...(longestCall && { longestCallSeconds: seconds.default(longestCall.seconds).describe(longestCall.what) }),
     resources: resources(size),
     config: configOf(variableNames),
     extraEnv: anyObjects.default([]).describe('Further variables of its container (EnvVar).'),

@@ -224,7 +224,7 @@ export const valuesSchema = z.strictObject({
       serviceShape({
         variableNames: orchestrator.variableNames,
         scalers: ['none', 'hpa'],
-        longestCall: { seconds: 60, what: 'The longest stream of events or `?wait=` that is not cut.' },
+        drainSeconds: 60,
         resources: { cpu: '250m', memory: '256Mi', memoryLimit: '1Gi' },
       }),
     )
@@ -235,6 +235,7 @@ export const valuesSchema = z.strictObject({
       serviceShape({
         variableNames: llmGateway.variableNames,
         scalers: ['none', 'hpa', 'keda'],
+        drainSeconds: 10,
         longestCall: { seconds: 300, what: 'The longest model call: one under way when a pod stops may end.' },
         resources: { cpu: '250m', memory: '256Mi', memoryLimit: '1Gi' },
       }),
@@ -246,6 +247,7 @@ export const valuesSchema = z.strictObject({
       ...serviceShape({
         variableNames: toolRunner.variableNames,
         scalers: ['none', 'hpa', 'keda'],
+        drainSeconds: 10,
         longestCall: { seconds: 120, what: 'The longest tool call: one under way when a pod stops may end.' },
         resources: { cpu: '250m', memory: '384Mi', memoryLimit: '1Gi' },
       }),
@@ -258,7 +260,7 @@ export const valuesSchema = z.strictObject({
       ...serviceShape({
         variableNames: traceStore.variableNames,
         scalers: ['none', 'hpa'],
-        longestCall: { seconds: 60, what: 'The longest live view that is not cut.' },
+        drainSeconds: 60,
         resources: { cpu: '250m', memory: '256Mi', memoryLimit: '1Gi' },
       }),
       otlpGrpc: z.boolean().default(false).describe('Take spans of other agents over gRPC, on port 4317.'),

@@ -15,7 +15,7 @@ const schema = z.object({
   PAWL_SLICE_CALLS: integerVariable({ min: 0, max: 1_000 }).default(8),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
-  /** How long model calls under way may go on once the service stops. */
+  /** How long model calls under way may go on once the service stops: those over HTTP, and after them those of runs. */
   PAWL_THINK_DRAIN_MS: integerVariable({ min: 0, max: 3_600_000 }).default(25_000),
 });
 

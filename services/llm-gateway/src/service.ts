@@ -57,7 +57,7 @@ export async function createGateway(
   const keyStore = createKeyStore(database, keys);
 
   const replica = `gateway-${randomUUID()}`;
-  const server = await createServer(log, { bus, database });
+  const server = await createServer(config, log, { bus, database });
   const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps: keys, declared: registry });
   const store = metrics.countCharges(createBudgetStore(database, replica));
   const slices = createSlices({ bus, store, log, callsAhead: config.PAWL_SLICE_CALLS });
@@ -99,10 +99,11 @@ export async function createGateway(
   };
 }
 
-function createServer(log: Log, on: { bus: Bus; database: Database }): Promise<HttpServer> {
+function createServer(config: Config, log: Log, on: { bus: Bus; database: Database }): Promise<HttpServer> {
   return createHttp({
     name: 'Pawl LLM gateway',
     log,
+    closeWithinMs: config.PAWL_THINK_DRAIN_MS,
     checks: { nats: () => on.bus.isConnected(), postgres: () => on.database.isReachable() },
   });
 }
