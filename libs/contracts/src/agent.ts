@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { durationSchema, objectNameSchema, toolNameSchema } from './names.ts';
 import { moneySchema } from './money.ts';
+import { purposes } from './words.ts';
 
-/** What a thought is for. The agent says which model route serves which purpose. */
-export const purposes = ['think', 'plan', 'reflect', 'summarize', 'conclude'] as const;
+/** What a thought is for. */
 export const purposeSchema = z.enum(purposes);
 export type Purpose = z.infer<typeof purposeSchema>;
 

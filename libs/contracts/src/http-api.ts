@@ -5,6 +5,7 @@ import { objectNameSchema, sha256Schema } from './names.ts';
 import { moneyViewSchema } from './money.ts';
 import { runUserSchema } from './facts.ts';
 import { stopReasonSchema } from './stop-reasons.ts';
+import { runStatuses } from './words.ts';
 
 export const createRunSchema = z.strictObject({
   agent: objectNameSchema,
@@ -51,7 +52,7 @@ export const forkRunSchema = z.strictObject({
 });
 export type ForkRun = z.infer<typeof forkRunSchema>;
 
-export const runStatusSchema = z.enum(['running', 'waiting', 'paused', 'ended']);
+export const runStatusSchema = z.enum(runStatuses);
 
 export const pendingCallSchema = z.object({
   callId: z.string(),

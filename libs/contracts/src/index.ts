@@ -18,4 +18,5 @@ export * from './stop-reasons.ts';
 export * from './subjects.ts';
 export * from './tool.ts';
 export * from './usage.ts';
+export * from './words.ts';
 export * from './work.ts';

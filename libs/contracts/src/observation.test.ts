@@ -2,13 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { errorCatalogue } from './errors.ts';
 import { isJson } from './names.ts';
-import {
-  failedObservation,
-  observationSchema,
-  observationStatuses,
-  renderObservation,
-  type Observation,
-} from './observation.ts';
+import { failedObservation, observationSchema, renderObservation, type Observation } from './observation.ts';
+import { observationStatuses } from './words.ts';
 
 const source = { tool: 'execute_sql', trust: 'untrusted' } as const;
 const ok = (data: string): Observation => ({

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { isJson, toolNameSchema } from './names.ts';
+import { observationStatuses } from './words.ts';
 
-export const observationStatuses = ['ok', 'error', 'denied', 'duplicate', 'timeout', 'cancelled', 'in_doubt'] as const;
 export const observationStatusSchema = z.enum(observationStatuses);
 export type ObservationStatus = z.infer<typeof observationStatusSchema>;
 

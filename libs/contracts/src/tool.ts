@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { objectNameSchema, timeoutSchema, toolNameSchema } from './names.ts';
 import { trustSchema } from './observation.ts';
+import { toolKinds } from './words.ts';
 
 const headersSchema = z.record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/), z.string().max(8_000));
 
@@ -57,7 +58,6 @@ const specShape = {
   agent: z.strictObject({ name: objectNameSchema }).optional(),
 };
 
-export const toolKinds = ['http', 'mcp', 'nats', 'sql', 'builtin', 'skill', 'agent'] as const;
 export type ToolKind = (typeof toolKinds)[number];
 
 export const toolSpecSchema = z.strictObject(specShape).superRefine((spec, context) => {
