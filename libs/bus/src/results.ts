@@ -6,7 +6,8 @@ import { buckets } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 
-const chunkBytes = 128 * 1024;
+/** The store copies what it has for each message of 128 KiB that it sends, so pieces should be small beside that. */
+const chunkBytes = 16 * 1024;
 const stream = `OBJ_${buckets.results}`;
 
 export type StoredResult = {
@@ -33,7 +34,7 @@ export async function putResult(
 
 const noLimitMs = 2_147_483_647;
 
-/** The store puts together what it is given; larger pieces than it sends would be copied again and again. */
+/** The store puts together what it is given. */
 async function* pieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += chunkBytes) yield chunk.subarray(at, at + chunkBytes);
@@ -64,4 +65,9 @@ async function* chunksOf(bus: Bus, { nuid, count }: { nuid: string; count: numbe
 export async function moveResult(bus: Bus, from: string, to: string): Promise<void> {
   await orUnavailable(bus.results.delete(to));
   await orUnavailable(bus.results.update(from, { name: to }));
+}
+
+/** Removes a stored result; nothing happens where there is none. Throws `UnavailableError`. */
+export async function removeResult(bus: Bus, ref: string): Promise<void> {
+  await orUnavailable(bus.results.delete(ref));
 }

@@ -166,7 +166,7 @@ function contextOf(message: Msg): Pick<ToolCallContext, 'app' | 'runId' | 'idemp
 }
 
 /** Parts that were sent and not taken yet, at the most. */
-const partsAhead = 8;
+const partsAhead = 4;
 
 type Answering = { message: Msg; signal: AbortSignal; deadlineAtMs: number };
 

@@ -68,6 +68,22 @@ describe('act work', () => {
     await eventually(() => bench.peer.hungUp() === 1);
   });
 
+  test('a tool without a sign of life is ended by its idle limit, one that goes on telling is not', async () => {
+    // Time is what is tested: ten pieces, 200 ms apart, take longer than the limit, but none of the pauses does.
+    const idle = { idleTimeout: '1500ms', timeout: '60s' };
+    const [silent, telling] = await Promise.all(
+      ['/hold', '/drip'].map((path) => bench.observe(toolOf('idle', { ...bench.http(path), ...idle }))),
+    );
+    expect(silent?.observation).toMatchObject({
+      status: 'timeout',
+      errorCode: 'tool_timeout',
+      message: 'The tool gave no sign of life for 1.5 s.',
+    });
+    expect(telling?.observation).toMatchObject({ status: 'ok', data: expect.stringContaining('drop drop') });
+    expect(telling?.durationMs).toBeGreaterThan(1_500);
+    await eventually(() => bench.peer.hungUp() === 1);
+  });
+
   test('a transient failure of a read is tried once more', async () => {
     const fact = await bench.observe(toolOf('flaky', bench.http('/flaky')));
     expect(fact).toMatchObject({ attempt: 2, observation: { status: 'ok' } });

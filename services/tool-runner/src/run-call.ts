@@ -9,11 +9,12 @@ import type { TraceContext } from '@pawl/telemetry';
 import { createCallClock } from './call-clock.ts';
 import type { CallLimits } from './call-limits.ts';
 import type { Circuits } from './call/circuit.ts';
-import { idleMsOf, isWrite, observationOf, timeoutMsOf } from './call/observation-of.ts';
+import { idleMsOf, isWrite, timeoutMsOf } from './call/observation-of.ts';
 import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
 import { storableError } from './call/raw-error.ts';
 import type { Report } from './effects/report.ts';
 import { brokenOff, executeCall } from './execute-call.ts';
+import type { HeavyWork } from './heavy/heavy-work.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
 import { createNestedCaller } from './nested-call.ts';
 import { bytesOf, createSpool, type ResultStore, type Spool } from './results/result-store.ts';
@@ -56,6 +57,7 @@ export type CallRunnerOptions = {
   stops: RunStops;
   circuits: Circuits;
   limits: CallLimits;
+  heavy: HeavyWork;
   /** Values that must not appear in stored errors. */
   secretValues: () => Iterable<string>;
   now: () => number;
@@ -171,7 +173,9 @@ type ReportContext = { request: CallRequest; options: CallRunnerOptions; started
 
 async function reportOf(outcome: Outcome, { request, options, startedAtMs, attempt }: ReportContext): Promise<Report> {
   const { spec } = request.tool;
-  const { observation, whole } = observationOf(outcome, { spec, maxChars: request.maxChars });
+  const size = outcome.kind === 'result' ? outcome.data.length : 0;
+  const rendering = { spec, maxChars: request.maxChars };
+  const { observation, whole } = await options.heavy.run('observationOf', size, outcome, rendering);
   const ref = whole === undefined ? observation.ref : await store(whole, request, options.results);
   const rawError = outcome.kind === 'failure' ? outcome.rawError : undefined;
   return {

@@ -8,6 +8,7 @@ import {
   moveResult,
   openResult,
   putResult,
+  removeResult,
   type Bus,
   type Keys,
   type Registry,
@@ -20,8 +21,8 @@ import {
   createHttp,
   databaseOptionsOf,
   serveRegistry,
-  type Http,
   tokenVerifierOf,
+  type Http,
   type Log,
   type Part,
 } from '@pawl/service';
@@ -32,6 +33,7 @@ import { createCircuits } from './call/circuit.ts';
 import type { Config } from './config.ts';
 import { createRunLog } from './effects/run-log.ts';
 import { createWriteGuard } from './guard-write.ts';
+import { createHeavyWork, type HeavyWork } from './heavy/heavy-work.ts';
 import { createObjectCheck } from './http/check-object.ts';
 import { serveImport } from './http/import-openapi.ts';
 import { serveMcpTools, type McpToolsOptions } from './http/mcp-tools.ts';
@@ -49,7 +51,7 @@ import { createSkillKind } from './kinds/skill.ts';
 import { createSqlKind } from './kinds/sql.ts';
 import { loadSqlParser } from './kinds/sql/select-statement.ts';
 import { createSqlSources } from './kinds/sql/sql-sources.ts';
-import type { ResultStore } from './results/result-store.ts';
+import { createStage, type ResultStore } from './results/result-store.ts';
 import { createCallRunner } from './run-call.ts';
 import { schema } from './schema.ts';
 import { createRunStops, createStopsPart } from './run-stops.ts';
@@ -70,26 +72,23 @@ export async function createToolRunner(
   const registry = await connectRegistry(bus);
   const definitions = createDefinitions(bus);
   const database = connectDatabase({ ...databaseOptionsOf(config), applicationName: 'pawl-tool-runner' });
-  const results: ResultStore = {
-    put: (of, chunks) => putResult(bus, of, chunks),
-    open: (ref) => openResult(bus, ref),
-    move: (from, to) => moveResult(bus, from, to),
-  };
+  const results = resultsOf(bus);
 
   const { secrets, values: secretValues } = rememberSecrets(secretsOf(config, keys));
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
   const gate = createDefinitionGate(database);
-  const mcpServers = createMcpServersOf({ config, registry, secrets, targets });
+  const mcpServers = createMcpServersOf({ config, registry, results, secrets, targets });
+  const heavy = createHeavyWork();
   const kinds = {
-    ...createKinds({ config, bus, registry, results, secrets, targets, now }),
+    ...createKinds({ config, bus, registry, results, secrets, targets, heavy, now }),
     mcp: createMcpKind({ servers: mcpServers, gate, validator }),
   };
 
   const stops = createRunStops();
   const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
   const findTool = (app: string, name: string) => registry.find('Tool', app, name)?.object;
-  const parts = { kinds, validator, guardWrite, findTool, results, stops, secretValues, now };
+  const parts = { kinds, heavy, validator, guardWrite, findTool, results, stops, secretValues, now };
   const runCall = createCallRunner({ ...parts, circuits: createCircuits(), limits: limitsOf(config) });
 
   const server = await createHttp({
@@ -108,7 +107,7 @@ export async function createToolRunner(
     start: () =>
       startUp([validator.warmUp, loadSqlParser, () => waitForMigrations(database, { ...schema, log: onWait })]),
     kinds: Object.values(kinds),
-    close: [() => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
+    close: [() => heavy.close(), () => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
   });
   const actWork = createActWorkPart({
     bus,
@@ -134,6 +133,15 @@ function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions): voi
   serveMcpTools(http, options);
   serveImport(http, options);
   serveTryTool(http, options);
+}
+
+function resultsOf(bus: Bus): ResultStore {
+  return {
+    put: (of, chunks) => putResult(bus, of, chunks),
+    open: (ref) => openResult(bus, ref),
+    move: (from, to) => moveResult(bus, from, to),
+    remove: (ref) => removeResult(bus, ref),
+  };
 }
 
 function secretsOf({ secretVariables, PAWL_SECRETS_DIR: folder }: Config, keys: Keys): AppSecrets {
@@ -171,20 +179,23 @@ type KindParts = {
   results: ResultStore;
   secrets: AppSecrets;
   targets: Targets;
+  heavy: HeavyWork;
   now: () => number;
 };
 
 function createMcpServersOf({
   config,
   registry,
+  results,
   secrets,
   targets,
-}: Omit<KindParts, 'bus' | 'results' | 'now'>): McpServers {
+}: Omit<KindParts, 'bus' | 'heavy' | 'now'>): McpServers {
   const servers = createMcpServers({
     find: (app, name) => registry.find('McpServer', app, name),
     secrets,
     targets,
     bytesMax: config.PAWL_RESULT_BYTES_MAX,
+    stage: createStage(results),
     commands: config.PAWL_MCP_COMMANDS,
     commandPath: config.commandPath,
   });
@@ -195,7 +206,7 @@ function createMcpServersOf({
 }
 
 /** One adapter for each kind of tool that can be executed. */
-function createKinds({ config, bus, registry, results, secrets, targets, now }: KindParts) {
+function createKinds({ config, bus, registry, results, secrets, targets, heavy, now }: KindParts) {
   const resultBytesMax = config.PAWL_RESULT_BYTES_MAX;
   const sources = createSqlSources({
     find: (app, name) => registry.find('DataSource', app, name),
@@ -204,9 +215,9 @@ function createKinds({ config, bus, registry, results, secrets, targets, now }: 
     connectionsMax: config.PAWL_SQL_CONNECTIONS_MAX,
   });
   return {
-    http: createHttpKind({ targets, secrets, resultBytesMax }),
+    http: createHttpKind({ targets, secrets, resultBytesMax, heavy }),
     sql: createSqlKind({ sources, resultBytesMax }),
-    nats: createNatsKind({ bus, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax }),
+    nats: createNatsKind({ bus, subjects: config.PAWL_TOOL_SUBJECTS, resultBytesMax, heavy }),
     builtin: createBuiltinKind({ results, now }),
     skill: createSkillKind({ resultBytesMax }),
   };

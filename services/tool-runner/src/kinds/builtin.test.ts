@@ -1,23 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { createBuiltinKind } from './builtin.ts';
+import { createResultsInMemory } from '../testing/results-in-memory.ts';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 
 const stored = new Map([['demo/run_1/0/0', 'abc"defghij'.repeat(500)]]);
-/** In small pieces, so that every boundary comes about. */
-async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
-  const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; at += 61) yield bytes.subarray(at, at + 61);
+const results = createResultsInMemory();
+for (const [ref, text] of stored) keep(ref, text);
+
+function keep(ref: string, text: string): void {
+  results.stored.set(ref, { bytes: Buffer.from(text), contentType: undefined });
 }
+
 const kind = createBuiltinKind({
-  results: {
-    put: () => Promise.reject(new Error('unused')),
-    move: () => Promise.reject(new Error('unused')),
-    async open(ref) {
-      const text = stored.get(ref);
-      if (text === undefined) return undefined;
-      return { bytes: text.length, contentType: undefined, chunks: chunksOf(text) };
-    },
-  },
+  results: results.store,
   now: () => Date.parse('2026-03-01T12:00:00Z'),
 });
 const texts = (...names: string[]) => ({
@@ -87,8 +82,8 @@ describe('built-in tools', () => {
     const parsed = async (ref: string, more: Record<string, unknown>) =>
       JSON.parse(dataOf(await read(ref, more))) as unknown;
     const rows = Array.from({ length: 300 }, (_unused, at) => `{"n":${at},"id":9007199254740993}`);
-    stored.set('demo/run_1/0/8', `{"rowCount":300,"columns":["n","id"],"rows":[${rows.join(',')}]}`);
-    stored.set('demo/run_1/0/9', JSON.stringify(['first', 'second', 'x'.repeat(5_000)].join('\r\n')));
+    keep('demo/run_1/0/8', `{"rowCount":300,"columns":["n","id"],"rows":[${rows.join(',')}]}`);
+    keep('demo/run_1/0/9', JSON.stringify(['first', 'second', 'x'.repeat(5_000)].join('\r\n')));
 
     test('O1: row by row, digit for digit, and the pages make the whole', async () => {
       const seen: string[] = [];
@@ -115,7 +110,7 @@ describe('built-in tools', () => {
     });
 
     test('O1: a plain text has the lines that it has, whatever their ends', async () => {
-      stored.set('demo/run_1/0/9/text', `a"b\r\n${'\n'.repeat(60)}last ü`);
+      keep('demo/run_1/0/9/text', `a"b\r\n${'\n'.repeat(60)}last ü`);
       expect(await parsed('9/text', { line: 0 })).toMatchObject({
         totalLines: 62,
         lines: ['a"b', ...Array(60).fill(''), 'last ü'],

@@ -4,10 +4,12 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createHttpKind } from './http.ts';
 import { createTargets } from './http/targets.ts';
+import { createHeavyWork } from '../heavy/heavy-work.ts';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: string };
 
+const heavy = createHeavyWork();
 const seen: Seen[] = [];
 let open = 0;
 let server: Server;
@@ -16,7 +18,7 @@ let base = '';
 let otherBase = '';
 
 const secrets = () => (name: string) => (name === 'TOKEN' ? 'sesame' : undefined);
-const kind = createHttpKind({ targets: createTargets(['127.0.0.1']), secrets, resultBytesMax: 100_000 });
+const kind = createHttpKind({ targets: createTargets(['127.0.0.1']), secrets, resultBytesMax: 100_000, heavy });
 const object = (...names: string[]) => ({
   type: 'object',
   properties: Object.fromEntries(names.map((name) => [name, {}])),

@@ -7,20 +7,20 @@ import { RejectedError, type Tool } from '@pawl/contracts';
 import { traceHeaders } from '@pawl/telemetry';
 import { isRepeatable } from '../call/observation-of.ts';
 import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/outcome.ts';
-import { outcomeOfAnswer } from './http/http-answer.ts';
 import { buildRequest, placeholdersOf, type HttpRequest } from './http/http-request.ts';
 import { BadRedirectError, sendRequest } from './http/send-request.ts';
-import { ResponseTooLargeError } from '../results/take-body.ts';
+import { ResponseTooLargeError, sizeOf } from '../results/take-body.ts';
 import { TargetNotAllowedError, type Targets } from './http/targets.ts';
+import type { HeavyWork } from '../heavy/heavy-work.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { fillSecrets, type AppSecrets, type SecretSource } from './secrets.ts';
 import { declaredParameters } from './sql.ts';
 
-export type HttpKindOptions = { targets: Targets; secrets: AppSecrets; resultBytesMax: number };
+export type HttpKindOptions = { targets: Targets; secrets: AppSecrets; resultBytesMax: number; heavy: HeavyWork };
 
 const connectTimeoutMs = 10_000;
 
-export function createHttpKind({ targets, secrets, resultBytesMax }: HttpKindOptions): Kind {
+export function createHttpKind({ targets, secrets, resultBytesMax, heavy }: HttpKindOptions): Kind {
   const connect = { lookup: targets.lookup, timeout: connectTimeoutMs };
   const dispatcher = new Agent({ connect, keepAliveTimeout: 10_000 });
   // A kept connection may be closed by the server just as it is used; what may not be sent twice gets a fresh one.
@@ -44,7 +44,7 @@ export function createHttpKind({ targets, secrets, resultBytesMax }: HttpKindOpt
           onLife: call.onLife,
           signal: call.signal,
         });
-        return outcomeOfAnswer(answer);
+        return await heavy.run('outcomeOfAnswer', sizeOf(answer.body), answer);
       } catch (error) {
         return failureOf(error, built.request);
       }

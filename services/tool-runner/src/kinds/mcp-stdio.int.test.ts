@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createArgumentValidator } from '@pawl/calls';
 import { mcpServerSchema } from '@pawl/contracts';
 import { eventually, hasTimeForPeers, installPeers } from '@pawl/testkit';
+import { createResultsInMemory } from '../testing/results-in-memory.ts';
+import { createStage } from '../results/result-store.ts';
 import { BrokenOffError } from '../call/outcome.ts';
 import { createTargets } from './http/targets.ts';
 import { callKind, dataOf, toolOf } from './kind.suite.ts';
@@ -46,7 +48,9 @@ const specs: Record<string, () => Record<string, unknown>> = {
   peer: () => ({ command: node, args: [script], env: { GIVEN: '${secret:TOKEN}' } }),
   shell: () => ({ command: 'sh', args: ['-c', 'true'] }),
 };
+const results = createResultsInMemory();
 const servers = createMcpServers({
+  stage: createStage(results.store),
   find: (app, name) => {
     const spec = specs[name]?.() ?? {};
     const object = mcpServerSchema.parse({
@@ -152,6 +156,16 @@ describe('child processes', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
     expect(dataOf(await small)).toBe('{"n":1}');
     expect(dataOf(await call('peer', 'echo', { n: 2 }))).toBe('{"n":2}');
+  });
+
+  test('C7: a result above the cap comes by reference, and only the call that it is for gets it', async () => {
+    const tool = toolOf({ mcp: { server: 'peer', tool: 'flood' } });
+    const small = call('peer', 'echo', { n: 3 });
+    const flood = callKind(kind, { tool, args: '{"bytes":3000000}' }, { spool: results.spool });
+    expect(await flood).toMatchObject({ kind: 'stored', ref: 'demo/run_1/0/0', isCut: false });
+    expect(dataOf(await small)).toBe('{"n":3}');
+    const kept = JSON.parse(results.stored.get('demo/run_1/0/0')?.bytes.toString() ?? '') as object;
+    expect(kept).toEqual({ content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] });
   });
 
   test('C9: a cancel is told to the child', async () => {

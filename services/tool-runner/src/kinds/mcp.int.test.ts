@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createArgumentValidator } from '@pawl/calls';
 import { mcpServerSchema } from '@pawl/contracts';
 import { eventually } from '@pawl/testkit';
+import { createResultsInMemory } from '../testing/results-in-memory.ts';
+import { createStage } from '../results/result-store.ts';
 import { BrokenOffError } from '../call/outcome.ts';
 import { reply, replyText, startMcpPeer, toolNamed, type McpCall, type McpPeer } from '../testing/mcp-peer.ts';
 import { createTargets } from './http/targets.ts';
@@ -15,7 +17,9 @@ const specs: Record<string, () => Record<string, unknown>> = {
   metadata: () => ({ url: 'http://169.254.169.254/mcp' }),
   secretless: () => ({ url: peers['one']?.url, headers: { 'x-key': '${secret:ABSENT}' } }),
 };
+const results = createResultsInMemory();
 const servers = createMcpServers({
+  stage: createStage(results.store),
   find: (app, name) => {
     const spec = specs[name]?.() ?? { url: peers[name]?.url };
     const object = mcpServerSchema.parse({
@@ -85,6 +89,53 @@ describeKind(
 );
 
 describe('tools of MCP servers', () => {
+  describe('C7: a result above the cap', () => {
+    const rows = Array.from({ length: 60_000 }, (_unused, n) => `row ${n} "quoted" ü`);
+    const long = JSON.stringify(rows.join('\n'));
+    const large = (id: number | string) =>
+      `{"result":{"content":[{"type":"text","text":${long}}],"isError":false},"jsonrpc":"2.0","id":${id}}`;
+    const event = (data: string) => `event: message\ndata: ${data}\n\n`;
+    const ask = async () =>
+      await callKind(kind, { tool: toolAt('one', 'large'), args: '{}' }, { spool: results.spool });
+
+    test.each<[string, string, (call: McpCall) => string]>([
+      ['as JSON', 'application/json', ({ id }) => large(id)],
+      ['as an event', 'text/event-stream', ({ id }) => event(large(id))],
+      [
+        'between other events, in several lines',
+        'text/event-stream',
+        ({ id }) => {
+          const note = event('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}');
+          return note + event(large(id).replace(',"isError"', '\ndata: ,"isError"')).replaceAll('\n', '\r\n') + note;
+        },
+      ],
+    ])('comes by reference, in full: %s', async (_name, type, answer) => {
+      results.stored.clear();
+      one().onCall = (call) => void call.response.writeHead(200, { 'content-type': type }).end(answer(call));
+      const outcome = await ask();
+      expect(outcome).toMatchObject({ kind: 'stored', ref: 'demo/run_1/0/0', isCut: false });
+      const kept = JSON.parse(results.stored.get('demo/run_1/0/0')?.bytes.toString() ?? '') as unknown;
+      expect(kept).toEqual({ content: [{ type: 'text', text: rows.join('\n') }], isError: false });
+      expect([...results.stored.keys()]).toEqual(['demo/run_1/0/0']);
+    });
+
+    test.each(['application/json', 'text/event-stream'])('C17: one of another call is dropped: %s', async (type) => {
+      results.stored.clear();
+      const text = (id: number) => (type === 'application/json' ? large(id) : event(large(id)));
+      one().onCall = ({ response, id }) => void response.writeHead(200, { 'content-type': type }).end(text(id + 1_000));
+      expect(await ask()).toMatchObject({ kind: 'failure', message: expect.stringContaining('another request') });
+      expect(results.stored.size).toBe(0);
+    });
+
+    test('one that says that the tool failed is a failure', async () => {
+      one().onCall = ({ response, id }) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(large(id).replace('"isError":false', '"isError":true'));
+      expect(await ask()).toMatchObject({ kind: 'failure', data: expect.stringContaining('row 0') });
+    });
+  });
+
   test('C9: a cancel closes the stream of the call, and what comes later is dropped', async () => {
     const before = one().hungUp();
     one().onCall = (call) => void held.push(call);

@@ -10,12 +10,12 @@ import { isRepeatable, isWrite } from '../call/observation-of.ts';
 import { refusal, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { callFailure, connectFailure } from './mcp/call-failure.ts';
-import type { McpConnection } from './mcp/connect-server.ts';
+import type { CallScope, McpConnection } from './mcp/connect-server.ts';
 import type { DefinitionGate } from './mcp/definition-gate.ts';
 import type { McpDefinition } from './mcp/list-tools.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
 import { rpcCodes } from './mcp/reply-guard.ts';
-import { outcomeOfResult } from './mcp/tool-result.ts';
+import { outcomeOfLong, outcomeOfResult } from './mcp/tool-result.ts';
 
 export type McpKindOptions = {
   servers: McpServers;
@@ -126,24 +126,26 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
     traceparent: formatTraceparent(call.trace),
     ...(call.effectKey !== undefined && isWrite(call.tool.spec) ? { 'pawl.dev/idempotency-key': call.effectKey } : {}),
   };
-  const questions: string[] = [];
-  const result = await connection.during({ signal: call.signal, questions }, () =>
+  const { signal, spool, onLife } = call;
+  const scope: CallScope = { signal, spool, onLife, questions: [], isOver: false, long: undefined };
+  const result = await connection.during(scope, () =>
     connection.client.callTool(
       { name, arguments: parseExact(call.args.text) as Record<string, unknown>, _meta: meta },
       {
-        signal: call.signal,
+        signal,
         // The call's own deadline rules, and comes before this one.
         timeout: Math.max(1_000, call.deadlineAtMs - Date.now() + 5_000),
-        onprogress: () => {},
+        onprogress: () => onLife(),
         toolDefinition: { name, inputSchema } as McpTool,
       },
     ),
   );
+  if (scope.long) return withQuestions(outcomeOfLong(scope.long), scope.questions);
   const outputProblem = (value: unknown) => {
     const verdict = validator.validate(outputSchema ?? {}, { value, charCount: JSON.stringify(value).length });
     return verdict.isValid ? undefined : verdict.message;
   };
-  return withQuestions(outcomeOfResult(result, outputSchema !== undefined, outputProblem), questions);
+  return withQuestions(outcomeOfResult(result, outputSchema !== undefined, outputProblem), scope.questions);
 }
 
 /** A server may want to ask a person; that is for the run to do. */

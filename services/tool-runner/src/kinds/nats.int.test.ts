@@ -6,9 +6,11 @@ import { defineTool, ToolRefusal, type ToolCallContext } from '@pawl/client';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { BrokenOffError } from '../call/outcome.ts';
 import type { Kind } from './kind.ts';
+import { createHeavyWork } from '../heavy/heavy-work.ts';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 import { createNatsKind } from './nats.ts';
 
+const heavy = createHeavyWork();
 const servers = useTestServers();
 const resultBytesMax = 3_000_000;
 let ours: NatsConnection;
@@ -25,7 +27,7 @@ const worker = (subject: string, run: (args: Record<string, unknown>, call: Tool
 beforeAll(async () => {
   ours = await connect({ servers: servers.natsUrl });
   theirs = await connect({ servers: servers.natsUrl });
-  kind = createNatsKind({ bus: { connection: ours, createInbox }, subjects: ['>'], resultBytesMax });
+  kind = createNatsKind({ bus: { connection: ours, createInbox }, subjects: ['>'], resultBytesMax, heavy });
   const workers = [
     worker('tools.echo', (args, call) => {
       seen.push({ args, call });
@@ -181,6 +183,7 @@ describe('workers on NATS', () => {
       bus: { connection: ours, createInbox },
       subjects: ['tools.{app}.>'],
       resultBytesMax,
+      heavy,
     });
     expect(await callKind(apart, { tool: on('tools.other.x'), args: '{}' })).toMatchObject({
       code: 'target_not_allowed',

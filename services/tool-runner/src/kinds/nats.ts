@@ -7,10 +7,10 @@ import type { Bus } from '@pawl/bus';
 import { RejectedError, type Tool } from '@pawl/contracts';
 import { traceHeaders } from '@pawl/telemetry';
 import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/outcome.ts';
+import type { HeavyWork } from '../heavy/heavy-work.ts';
 import type { Kind, KindCall } from './kind.ts';
-import { ResponseTooLargeError } from '../results/take-body.ts';
+import { ResponseTooLargeError, sizeOf } from '../results/take-body.ts';
 import { askWorker, BrokenReplyError, NobodyListensError } from './nats/ask-worker.ts';
-import { outcomeOfReply } from './nats/worker-reply.ts';
 import { subjectProblem } from './nats/worker-subjects.ts';
 
 export type NatsKindOptions = {
@@ -18,12 +18,13 @@ export type NatsKindOptions = {
   /** Patterns of subjects that tools may use; `{app}` stands for the tool's app. */
   subjects: readonly string[];
   resultBytesMax: number;
+  heavy: HeavyWork;
 };
 
 /** Room for headers in a message of the server's largest size. */
 const headerBytes = 4_096;
 
-export function createNatsKind({ bus, subjects, resultBytesMax }: NatsKindOptions): Kind {
+export function createNatsKind({ bus, subjects, resultBytesMax, heavy }: NatsKindOptions): Kind {
   return {
     check(tool) {
       const problem = subjectProblem(tool.metadata.app, subjectOf(tool), subjects);
@@ -43,7 +44,8 @@ export function createNatsKind({ bus, subjects, resultBytesMax }: NatsKindOption
       const request = { subject, callId: randomUUID(), headers: headersOf(call), body: call.args.text };
       try {
         const options = { bus, bytesMax: resultBytesMax, spool, onLife, signal };
-        return outcomeOfReply(await askWorker(request, options));
+        const reply = await askWorker(request, options);
+        return await heavy.run('outcomeOfReply', sizeOf(reply.body), reply);
       } catch (error) {
         return failureOf(error, subject);
       }

@@ -40,6 +40,8 @@ export function createSqlKind({ sources, resultBytesMax }: { sources: SqlSources
           rowsMax,
           bytesMax: resultBytesMax,
           deadlineAtMs: call.deadlineAtMs,
+          spool: call.spool,
+          onLife: call.onLife,
           signal: call.signal,
           ...(tables && select ? { admit: (ask) => tableAccessFailure(select, tables, ask) } : {}),
         });
@@ -85,12 +87,16 @@ async function statementOf(
   return 'failure' in parsed ? parsed : { statement: { text: sql, values: [], select: parsed.statement } };
 }
 
-function resultOf({ columns, rows, stoppedAt }: ReadRows, rowsMax: number): Outcome {
+function resultOf({ columns, rows, stored, rowCount, stoppedAt }: ReadRows, rowsMax: number): Outcome {
+  const reason = stoppedAt === 'rows' ? `${rowsMax} rows` : `${rowCount} rows, all that fit`;
+  const more = `The query has more rows; only the first ${reason}, were read.`;
+  if (stored) {
+    const told = stoppedAt === 'end' ? `The table has ${rowCount} rows.` : more;
+    return { ...stored, isCut: stoppedAt === 'bytes', note: `${told} Read them by row.` };
+  }
   if (stoppedAt === 'bytes' && rows.length === 0) return tooLarge();
   const data = tableJson(columns, rows);
-  if (stoppedAt === 'end') return { kind: 'result', data };
-  const reason = stoppedAt === 'rows' ? `${rowsMax} rows` : `${rows.length} rows, all that fit`;
-  return { kind: 'result', data, incomplete: `The query has more rows; only the first ${reason}, were read.` };
+  return stoppedAt === 'end' ? { kind: 'result', data } : { kind: 'result', data, incomplete: more };
 }
 
 /** Every parameter of a fixed query has to be declared, and so does the argument that holds a query. */

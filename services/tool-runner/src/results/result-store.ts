@@ -1,4 +1,5 @@
 /** Where whole results are kept while and after they are read: the port, and what a call gets of it. */
+import { randomUUID } from 'node:crypto';
 import { resultRef } from '@pawl/contracts';
 
 /** What a result is: JSON text, any other text, or the bytes of a picture, a sound or another file. */
@@ -12,6 +13,7 @@ export type ResultStore = {
   put(of: { ref: string; contentType?: string }, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   open(ref: string): Promise<OpenResult | undefined>;
   move(from: string, to: string): Promise<void>;
+  remove(ref: string): Promise<void>;
 };
 
 export type OpenResult = { bytes: number; contentType: string | undefined; chunks: AsyncIterable<Uint8Array> };
@@ -22,9 +24,21 @@ export type Spool = {
   bytesMax: number;
   /** Gives the reference. What `chunks` throws is thrown. Throws `UnavailableError`. */
   put(part: ResultPart, chunks: AsyncIterable<Uint8Array>): Promise<string>;
-  /** Takes over what was stored under a name of its own, before it was known whose result it is. */
+  /** Takes over what was stored under a name of its own, before it was known whose result it is; gives the reference. */
   adopt(part: ResultPart, staged: string): Promise<string>;
+  drop(staged: string): Promise<void>;
 };
+
+/** Stores what belongs to nobody yet, under a name of its own. */
+export type Stage = (chunks: AsyncIterable<Uint8Array>) => Promise<string>;
+
+export function createStage(store: ResultStore): Stage {
+  return async (chunks) => {
+    const name = `staged/${randomUUID()}`;
+    await store.put({ ref: name }, chunks);
+    return name;
+  };
+}
 
 export type CallPlace = { app: string; runId: string; m: number; i: number };
 
@@ -63,6 +77,7 @@ export function createSpool(store: ResultStore, place: CallPlace): Spool {
       await store.move(staged, ref);
       return ref;
     },
+    drop: (staged) => store.remove(staged),
   };
 }
 

@@ -3,6 +3,7 @@
  * that ends. This is the one place where a result may grow large, so that no kind holds more of it than the cap.
  */
 import type { Stored } from '../call/outcome.ts';
+import { letGoOfBuffers } from './let-go.ts';
 import type { ResultPart, Spool } from './result-store.ts';
 
 export class ResponseTooLargeError extends Error {
@@ -21,6 +22,11 @@ export type TakeOptions = {
 };
 
 export type Body = { bytes: Buffer } | { stored: Stored };
+
+/** Bytes in memory. */
+export function sizeOf(body: Body): number {
+  return 'bytes' in body ? body.bytes.length : 0;
+}
 
 /** Throws what `chunks` throws, what the store throws, or `ResponseTooLargeError`. Stops reading at the end of what is kept. */
 export async function takeBody(
@@ -66,6 +72,8 @@ async function* goOn(
   }
 }
 
+const letGoEveryBytes = 4 * 1024 * 1024;
+
 /** Characters of each end that are shown of what was stored; models see less. */
 const endBytes = 64 * 1024;
 
@@ -76,8 +84,13 @@ export async function storeRest(
 ): Promise<Stored> {
   const ends = createEnds();
   let isCut = false;
+  let letGoAtBytes = letGoEveryBytes;
   async function* counted(): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
+      if (ends.bytes() >= letGoAtBytes) {
+        letGoOfBuffers();
+        letGoAtBytes += letGoEveryBytes;
+      }
       const room = spool.bytesMax - ends.bytes();
       isCut = chunk.length > room;
       const piece = isCut ? chunk.subarray(0, room) : chunk;

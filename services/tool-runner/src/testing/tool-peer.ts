@@ -18,6 +18,22 @@ export type ToolPeer = {
 
 const slowMs = 300;
 
+/** Ten pieces with pauses between them, then the end. */
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/plain' });
+  let pieces = 0;
+  const timer = setInterval(() => {
+    pieces += 1;
+    response.write('drop ');
+    if (pieces < 10) return;
+    clearInterval(timer);
+    response.end();
+  }, dripEveryMs);
+  response.on('close', () => clearInterval(timer));
+}
+
+const dripEveryMs = 200;
+
 export async function startToolPeer(): Promise<ToolPeer> {
   const hits: Hit[] = [];
   const held: ServerResponse[] = [];
@@ -33,6 +49,7 @@ export async function startToolPeer(): Promise<ToolPeer> {
     hits.push({ path, key: request.headers['idempotency-key']?.toString() });
     response.on('close', () => (hungUp += response.writableFinished ? 0 : 1));
     if (path.startsWith('/reset')) return void request.socket.destroy();
+    if (path.startsWith('/drip')) return drip(response);
     if (path.startsWith('/hold')) {
       held.push(response);
       return;

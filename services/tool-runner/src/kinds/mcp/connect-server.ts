@@ -4,13 +4,15 @@ import { pathToFileURL } from 'node:url';
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { McpServer } from '@pawl/contracts';
 import { z } from 'zod';
+import type { Stage } from '../../results/result-store.ts';
 import type { Targets } from '../http/targets.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import { listTools, type McpToolList } from './list-tools.ts';
+import type { LongReplies } from './long-message.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** What belongs to one call while it is under way. */
-export type CallScope = {
+export type CallScope = LongReplies & {
   signal: AbortSignal;
   /** What the server wanted to ask a person; nobody was there to answer. */
   questions: string[];
@@ -38,6 +40,7 @@ export type ConnectOptions = {
   environment: Record<string, string>;
   targets: Targets;
   bytesMax: number;
+  stage: Stage;
 };
 
 const connectWithinMs = 20_000;
@@ -74,7 +77,7 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
     calls.getStore()?.questions.push(params.message);
     return { action: 'decline' };
   });
-  const { transport, fetch } = transportOf(options, () => calls.getStore()?.signal);
+  const { transport, fetch } = transportOf(options, () => calls.getStore());
   let isClosed = false;
   Object.assign(client, { onclose: () => void (isClosed = true), onerror: () => {} });
   takeAnyResult(client);
@@ -92,7 +95,7 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
   return {
     client,
     tools: createToolReader(client, { isOverHttp: options.spec.url !== undefined, changesSoFar: () => changes }),
-    during: (scope, body) => calls.run(scope, body),
+    during: (scope, body) => calls.run(scope, body).finally(() => void (scope.isOver = true)),
     isClosed: () => isClosed,
     hasSession: () => transport.sessionId !== undefined,
     stderr: () => (transport instanceof StdioTransport ? transport.stderr : ''),
@@ -115,14 +118,14 @@ function takeAnyResult(client: Client): void {
 
 function transportOf(
   options: ConnectOptions,
-  callSignal: () => AbortSignal | undefined,
+  call: () => CallScope | undefined,
 ): { transport: Transport; fetch?: GuardedFetch } {
-  const { spec, headers, environment, targets, bytesMax } = options;
+  const { spec, headers, environment, targets, bytesMax, stage } = options;
   if (spec.url === undefined) {
     const { command = '', args = [] } = spec;
-    return { transport: new StdioTransport({ command, args, environment, bytesMax }) };
+    return { transport: new StdioTransport({ command, args, environment, bytesMax, stage, call }) };
   }
-  const fetch = createGuardedFetch({ targets, bytesMax, callSignal });
+  const fetch = createGuardedFetch({ targets, bytesMax, stage, call });
   const transport = new StreamableHTTPClientTransport(new URL(spec.url), {
     fetch: fetch.fetch,
     requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },

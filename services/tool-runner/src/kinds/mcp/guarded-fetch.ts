@@ -2,11 +2,15 @@
  * `fetch` for MCP over HTTP: only to addresses that tools may reach, with no more than the cap taken of any message, and
  * closed at once when the call that it belongs to is broken off.
  */
+import { TextDecoder } from 'node:util';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Targets } from '../http/targets.ts';
 import { TargetNotAllowedError } from '../http/targets.ts';
+import { createEventDataReader } from './event-data.ts';
+import { takeLongMessage, type LongReplies } from './long-message.ts';
 import { guardedMessage, requestOf, tooLargeReply, type MessageId } from './reply-guard.ts';
+import type { Stage } from '../../results/result-store.ts';
 
 export type GuardedFetch = {
   fetch: FetchLike;
@@ -16,13 +20,14 @@ export type GuardedFetch = {
 export type GuardedFetchOptions = {
   targets: Targets;
   bytesMax: number;
-  /** The signal of the call that is being made, whose request is closed when it is aborted. */
-  callSignal(): AbortSignal | undefined;
+  stage: Stage;
+  /** The call that is being made: its request is closed when its signal is aborted. */
+  call(): (LongReplies & { signal: AbortSignal }) | undefined;
 };
 
 const connectTimeoutMs = 10_000;
 
-export function createGuardedFetch({ targets, bytesMax, callSignal }: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch({ targets, bytesMax, stage, call }: GuardedFetchOptions): GuardedFetch {
   const dispatcher = new Agent({
     connect: { lookup: targets.lookup, timeout: connectTimeoutMs },
     // A call's deadline rules, not limits of undici.
@@ -35,31 +40,61 @@ export function createGuardedFetch({ targets, bytesMax, callSignal }: GuardedFet
       const problem = targets.problemOf(target);
       if (problem !== undefined) throw new TargetNotAllowedError(problem);
       const request = requestOf(init?.body);
-      const ofCall = request?.method === 'tools/call' ? callSignal() : undefined;
-      const signals = [init?.signal, ofCall].filter((signal) => signal != null);
+      const ofCall = request?.method === 'tools/call' ? call() : undefined;
+      const signals = [init?.signal, ofCall?.signal].filter((signal) => signal != null);
       const response = await undiciFetch(target, {
         ...(init as unknown as UndiciRequestInit),
         dispatcher,
         ...(signals.length > 0 ? { signal: AbortSignal.any(signals) } : {}),
       });
-      return await guarded(response, request?.id, bytesMax);
+      ofCall?.onLife();
+      return await guarded(response, { id: request?.id, call: ofCall, bytesMax, stage });
     },
     close: () => dispatcher.destroy(),
   };
 }
 
-async function guarded(response: Response, id: MessageId | undefined, bytesMax: number): Promise<Response> {
+type Guard = {
+  /** The request that the response answers. */
+  id: MessageId | undefined;
+  call: LongReplies | undefined;
+  bytesMax: number;
+  stage: Stage;
+};
+
+async function guarded(response: Response, guard: Guard): Promise<Response> {
   const type = (response.headers.get('content-type') ?? '').toLowerCase();
   if (!response.body || response.status === 204) return response;
   const head = { status: response.status, statusText: response.statusText, headers: response.headers };
+  const chunks = alive(response.body, guard.call);
   if (type.startsWith('text/event-stream')) {
-    return withUrl(new Response(response.body.pipeThrough(guardedEvents(id, bytesMax)), head), response.url);
+    return withUrl(new Response(ReadableStream.from(guardedEvents(chunks, guard)), head), response.url);
   }
-  const text = await readUpTo(response, bytesMax);
-  if (text === undefined && id === undefined) throw new Error(`an answer with more than ${bytesMax} bytes`);
-  const isMessage = type.startsWith('application/json') && response.ok;
-  const body = text === undefined ? tooLargeReply(id ?? 0, bytesMax) : isMessage ? guardedMessage(text, id) : text;
-  return withUrl(new Response(body, text === undefined ? { ...head, status: 200 } : head), response.url);
+  const read = await readUpTo(chunks, guard.bytesMax);
+  if (typeof read === 'string') {
+    const isMessage = type.startsWith('application/json') && response.ok;
+    return withUrl(new Response(isMessage ? guardedMessage(read, guard.id) : read, head), response.url);
+  }
+  if (guard.id === undefined) throw new Error(`an answer with more than ${guard.bytesMax} bytes`);
+  return withUrl(new Response(await longReply(read, guard), { ...head, status: 200 }), response.url);
+}
+
+/** What a message that is too long becomes; without a place for it, it is not even read to its end. */
+async function longReply(chunks: AsyncIterable<Uint8Array>, { id, call, bytesMax, stage }: Guard): Promise<string> {
+  const expectedId = id ?? 0;
+  if (!call?.spool) {
+    await chunks[Symbol.asyncIterator]().return?.();
+    return tooLargeReply(expectedId, bytesMax);
+  }
+  const message = { bytesMax, expectedId, callOf: () => call, stage };
+  return (await takeLongMessage(chunks, message)) ?? tooLargeReply(expectedId, bytesMax);
+}
+
+async function* alive(chunks: AsyncIterable<Uint8Array>, call: LongReplies | undefined): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    call?.onLife();
+    yield chunk;
+  }
 }
 
 /** A made response has no address of its own; the library looks at it. */
@@ -68,46 +103,92 @@ function withUrl(response: Response, url: string): Response {
   return response;
 }
 
-async function readUpTo(response: Response, bytesMax: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
+/** The text, or, where it is longer than the cap, all of its chunks. */
+async function readUpTo(
+  chunks: AsyncGenerator<Uint8Array>,
+  bytesMax: number,
+): Promise<string | AsyncGenerator<Uint8Array>> {
+  const kept: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > bytesMax) return undefined;
-    chunks.push(chunk);
+  for (;;) {
+    const { done, value } = await chunks.next();
+    if (done === true) return Buffer.concat(kept).toString('utf8');
+    size += value.length;
+    kept.push(value);
+    if (size > bytesMax) return joined(kept, chunks);
   }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Passes whole events on, each with its data guarded; ends the stream when one is too large. */
-function guardedEvents(id: MessageId | undefined, bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
+async function* joined(kept: Uint8Array[], rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    for (let next = kept.shift(); next !== undefined; next = kept.shift()) yield next;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+/** Passes whole events on, each with its data guarded; one that is too long is taken piece by piece. */
+async function* guardedEvents(chunks: AsyncGenerator<Uint8Array>, guard: Guard): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let pieces: string[] = [];
   let size = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      size += chunk.length;
-      if (size > bytesMax) {
-        if (id !== undefined) controller.enqueue(encoder.encode(`data: ${tooLargeReply(id, bytesMax)}\n\n`));
-        pieces = [];
-        controller.terminate();
-        return;
-      }
-      const text = decoder.decode(chunk, { stream: true });
-      pieces.push(text);
-      // Only a chunk with a line end can end an event.
-      if (!/[\r\n]/.test(text)) return;
-      const { events, rest } = splitEvents(pieces.join(''));
-      pieces = rest === '' ? [] : [rest];
-      size = Buffer.byteLength(rest);
-      for (const event of events) controller.enqueue(encoder.encode(guardedEvent(event, id)));
-    },
-    flush(controller) {
-      const rest = pieces.join('');
-      if (rest !== '') controller.enqueue(encoder.encode(guardedEvent(rest, id)));
-    },
-  });
+  for await (const chunk of untilDone(chunks)) {
+    size += chunk.length;
+    const text = decoder.decode(chunk, { stream: true });
+    pieces.push(text);
+    if (size > guard.bytesMax) {
+      const long = longEvent(pieces, { chunks, decoder });
+      const reply = guard.id === undefined ? undefined : await longReply(long.data, guard);
+      if (reply !== undefined) yield encoder.encode(`data: ${reply}\n\n`);
+      if (reply === undefined || long.rest() === undefined) return;
+      pieces = [long.rest() ?? ''];
+      size = Buffer.byteLength(pieces[0] ?? '');
+    }
+    // Only a chunk with a line end can end an event.
+    if (!/[\r\n]/.test(pieces.at(-1) ?? '')) continue;
+    const { events, rest } = splitEvents(pieces.join(''));
+    pieces = rest === '' ? [] : [rest];
+    size = Buffer.byteLength(rest);
+    for (const event of events) yield encoder.encode(guardedEvent(event, guard.id));
+  }
+  const rest = pieces.join('');
+  if (rest !== '') yield encoder.encode(guardedEvent(rest, guard.id));
+}
+
+/** A generator that is left in the middle would be closed by `for await`; here others read on in it. */
+async function* untilDone(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    for (;;) {
+      const { done, value } = await chunks.next();
+      if (done === true) return;
+      yield value;
+    }
+  } finally {
+    await chunks.return(undefined);
+  }
+}
+
+type EventStream = { chunks: AsyncGenerator<Uint8Array>; decoder: TextDecoder };
+
+/** The data of the event that `pieces` begin, as it comes, and the text behind its end once it has been read. */
+function longEvent(
+  pieces: string[],
+  { chunks, decoder }: EventStream,
+): { data: AsyncGenerator<Uint8Array>; rest(): string | undefined } {
+  const reader = createEventDataReader();
+  let rest: string | undefined;
+  async function* data(): AsyncGenerator<Uint8Array> {
+    for (let piece = pieces.shift(); rest === undefined && piece !== undefined;) {
+      const read = reader.write(piece);
+      rest = read.rest;
+      if (read.data !== '') yield Buffer.from(read.data);
+      const next = pieces.length > 0 ? undefined : rest === undefined ? await chunks.next() : undefined;
+      piece = next?.done === false ? decoder.decode(next.value, { stream: true }) : pieces.shift();
+    }
+  }
+  return { data: data(), rest: () => rest };
 }
 
 /** Events end with an empty line; lines end with LF, CRLF or CR. */

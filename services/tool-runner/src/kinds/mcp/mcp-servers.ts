@@ -4,6 +4,7 @@
  */
 import type { McpServer } from '@pawl/contracts';
 import { refusal, type Failure } from '../../call/outcome.ts';
+import type { Stage } from '../../results/result-store.ts';
 import type { Targets } from '../http/targets.ts';
 import { fillSecrets, type AppSecrets, type SecretSource } from '../secrets.ts';
 import { connectServer, type McpConnection } from './connect-server.ts';
@@ -25,6 +26,8 @@ export type McpServersOptions = {
   secrets: AppSecrets;
   targets: Targets;
   bytesMax: number;
+  /** Where results go that are longer. */
+  stage: Stage;
   /** Commands that may be started as child processes; `*` is any. */
   commands: readonly string[];
   /** `PATH` of child processes. */
@@ -45,10 +48,10 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       const environment = filled(spec.env ?? {}, options.secrets(app));
       if ('failure' in headers) return headers;
       if ('failure' in environment) return environment;
-      const { targets, bytesMax, commandPath } = options;
+      const { targets, bytesMax, stage, commandPath } = options;
       const given = { PATH: commandPath, ...environment.values };
       const connection = await pool.get(keyOf(app, name), found.revision, () =>
-        connectServer({ spec, headers: headers.values, environment: given, targets, bytesMax }),
+        connectServer({ spec, headers: headers.values, environment: given, targets, bytesMax, stage }),
       );
       return { connection };
     },

@@ -29,7 +29,7 @@ export function tooLargeReply(id: MessageId, bytesMax: number): string {
   return errorReply(id, guardCodes.tooLarge, `a message with more than ${bytesMax} bytes`);
 }
 
-function errorReply(id: MessageId, code: number, message: string): string {
+export function errorReply(id: MessageId, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
 
@@ -56,14 +56,4 @@ export function requestOf(body: unknown): { id: MessageId; method: string } | un
   const { id, method } = parsed;
   const isId = typeof id === 'number' || typeof id === 'string';
   return isId && typeof method === 'string' ? { id, method } : undefined;
-}
-
-/**
- * The id of a reply of which only both ends are known. Servers write the id first or last; in between lies the result.
- */
-export function idOfCutReply(head: string, tail: string): MessageId | undefined {
-  const found =
-    /"id"\s*:\s*(\d+)\s*\}\s*$/.exec(tail) ??
-    /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\b/.exec(head);
-  return found?.[1] === undefined ? undefined : Number(found[1]);
 }

@@ -3,7 +3,7 @@
  * model learns when they don't fit together. Pure.
  */
 import { compactJson, maxDepthOf, textData } from '@pawl/calls';
-import type { Failure, Result } from '../../call/outcome.ts';
+import type { Failure, Result, Stored } from '../../call/outcome.ts';
 import { exactNumbers } from './reply-guard.ts';
 
 export type McpResult = { content?: unknown; structuredContent?: unknown; isError?: unknown };
@@ -32,6 +32,12 @@ export function outcomeOfResult(
     ...(both.shown === both.whole ? {} : { shown: both.shown }),
     ...(note === undefined ? {} : { note }),
   };
+}
+
+/** The same for a result that was too large to hold. */
+export function outcomeOfLong({ stored, isError }: { stored: Stored; isError: boolean }): Stored | Failure {
+  if (isError) return reportedFailure(JSON.stringify(stored.head.slice(0, 4_000).toWellFormed()));
+  return { ...stored, note: 'Its texts are at the path /content/0/text and the like.' };
 }
 
 function noteOn({ structuredContent, content }: McpResult, hasSchema: boolean, check: OutputCheck): string | undefined {

@@ -19,7 +19,7 @@ const transientCodes = new Set(['408', '502', '503', '504']);
 
 export function outcomeOfReply({ body, error }: WorkerReply): Outcome {
   if ('stored' in body) return error ? failureOf('', error) : body.stored;
-  const text = body.bytes.toString('utf8');
+  const text = new TextDecoder().decode(body.bytes);
   if (error) return failureOf(text, error);
   if (text === '') return { kind: 'result', data: 'null', note: 'The tool answered without content.' };
   return { kind: 'result', data: jsonOf(text) ?? textData(text) };

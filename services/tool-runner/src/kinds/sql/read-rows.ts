@@ -1,11 +1,13 @@
 /**
- * Runs one statement on a pooled connection: in a read-only transaction with a time limit, row by row up to the caps, and
- * always rolled back. The extended protocol takes exactly one statement, whatever the text holds.
+ * Runs one statement on a pooled connection: in a read-only transaction with a time limit, batch by batch up to the caps, and
+ * always rolled back. What is above the cap goes to where results are kept while it is read. The extended protocol takes exactly one statement, whatever the text holds.
  * When the signal is aborted the server is told to cancel, and the connection is thrown away.
  */
 import type pg from 'pg';
 import Cursor from 'pg-cursor';
-import { BrokenOffError } from '../../call/outcome.ts';
+import { BrokenOffError, type Stored } from '../../call/outcome.ts';
+import type { Spool } from '../../results/result-store.ts';
+import { storeRest } from '../../results/take-body.ts';
 import { cancelStatement } from './cancel-statement.ts';
 import { distinctNames, rowJson, type Column } from './row-json.ts';
 import type { AskDatabase } from './table-access.ts';
@@ -17,6 +19,9 @@ export type ReadRequest = {
   /** Bytes of JSON text at the most; reading stops there. */
   bytesMax: number;
   deadlineAtMs: number;
+  /** Where rows go that are more than that. */
+  spool: Spool | undefined;
+  onLife: () => void;
   signal: AbortSignal;
   /** Called within the transaction before the statement; what it gives ends the call. */
   admit?: (ask: AskDatabase) => Promise<Rejection | undefined>;
@@ -24,7 +29,14 @@ export type ReadRequest = {
 
 type Rejection = object;
 
-export type ReadRows = { columns: Column[]; rows: string[]; stoppedAt: 'end' | 'rows' | 'bytes' };
+export type ReadRows = {
+  columns: Column[];
+  /** JSON texts; none where they were stored. */
+  rows: string[];
+  stored?: Stored;
+  rowCount: number;
+  stoppedAt: 'end' | 'rows' | 'bytes';
+};
 
 /** Thrown when one answer of the server is larger than the cap. */
 export class AnswerTooLargeError extends Error {
@@ -48,7 +60,11 @@ export async function readRows<R extends Rejection>(
   const guard = guardAnswers(client, request.bytesMax);
   let isClean = false;
   try {
-    const result = await orAborted(runStatement(client, request), signal);
+    const onLife = () => {
+      guard.reset();
+      request.onLife();
+    };
+    const result = await orAborted(runStatement(client, { ...request, onLife }), signal);
     isClean = true;
     return result as ReadRows | R;
   } catch (error) {
@@ -85,33 +101,108 @@ async function ask(client: pg.PoolClient, sql: string, values: unknown[]): Promi
 /** Leaves every value as the text that the server sent. */
 const asText = { getTypeParser: () => (text: string | null) => text };
 
-const firstBatchRows = 50;
-const batchRowsMax = 500;
-
 async function readCursor(client: pg.PoolClient, request: ReadRequest): Promise<ReadRows> {
   const cursor = client.query(
     new Cursor<(string | null)[]>(request.text, request.values, { rowMode: 'array', types: asText }),
   );
+  const reading = createReading(cursor, request);
+  const first = await reading.next();
+  const columns = columnsOf(first.fields);
   const rows: string[] = [];
-  let columns: Column[] = [];
+  let bytes = 0;
+  for (let batch = first; ; batch = await reading.next()) {
+    for (const values of batch.rows) rows.push(rowJson(columns, values));
+    bytes += batch.bytes;
+    if (batch.stoppedAt !== undefined || bytes > request.bytesMax) break;
+  }
+  const stored =
+    bytes > request.bytesMax && request.spool
+      ? await storeTable({ columns, rows, reading, spool: request.spool })
+      : undefined;
+  if (!stored && bytes > request.bytesMax) fitInto(rows, request.bytesMax, reading);
+  await cursor.close();
+  const rowCount = stored?.rowCount ?? rows.length;
+  const stoppedAt = stored?.isCut === true ? 'bytes' : (reading.stoppedAt() ?? 'end');
+  return { columns, rows: stored ? [] : rows, ...(stored ? { stored } : {}), rowCount, stoppedAt };
+}
+
+/** Without a place for the rest, the rows that fit are the result. */
+function fitInto(rows: string[], bytesMax: number, reading: Reading): void {
+  let bytes = rows.reduce((sum, row) => sum + row.length, 0);
+  while (bytes > bytesMax) bytes -= rows.pop()?.length ?? 0;
+  reading.stop('bytes');
+}
+
+type ReadingBatch = Batch & { bytes: number; stoppedAt: 'end' | 'rows' | undefined };
+
+type Reading = {
+  next(): Promise<ReadingBatch>;
+  stoppedAt(): ReadRows['stoppedAt'] | undefined;
+  stop(at: 'bytes'): void;
+};
+
+const firstBatchRows = 10;
+const batchRowsMax = 500;
+/** A batch comes whole, so it should not be much larger than this. */
+const batchBytesWanted = 256 * 1024;
+const rowsAtOnce = 50;
+
+/** Reads batch by batch up to the cap of rows; how many rows a batch has follows from how large they are. */
+function createReading(cursor: Cursor<(string | null)[]>, { rowsMax, onLife }: ReadRequest): Reading {
+  let rowCount = 0;
   let bytes = 0;
   let stoppedAt: ReadRows['stoppedAt'] | undefined;
-  while (stoppedAt === undefined) {
-    const wanted = Math.min(rows.length === 0 ? firstBatchRows : batchRowsMax, request.rowsMax + 1 - rows.length);
-    const batch = await readBatch(cursor, wanted);
-    if (rows.length === 0) columns = columnsOf(batch.fields);
-    for (const values of batch.rows) {
-      const row = rowJson(columns, values);
-      bytes += row.length;
-      if (rows.length === request.rowsMax) stoppedAt ??= 'rows';
-      else if (bytes > request.bytesMax) stoppedAt ??= 'bytes';
-      if (stoppedAt !== undefined) break;
-      rows.push(row);
+  return {
+    stoppedAt: () => stoppedAt,
+    stop: (at) => void (stoppedAt = at),
+    async next() {
+      const perRow = Math.max(1, bytes / Math.max(1, rowCount));
+      const fitting = rowCount === 0 ? firstBatchRows : Math.floor(batchBytesWanted / perRow);
+      const wanted = Math.min(Math.max(1, fitting), batchRowsMax, rowsMax + 1 - rowCount);
+      const batch = await readBatch(cursor, wanted);
+      onLife();
+      const isShort = batch.rows.length < wanted;
+      const rows = batch.rows.slice(0, rowsMax - rowCount);
+      const read = rows.reduce((sum, row) => sum + row.reduce((chars, value) => chars + (value?.length ?? 4), 0), 0);
+      rowCount += rows.length;
+      bytes += read;
+      const end = rows.length < batch.rows.length ? 'rows' : isShort ? 'end' : undefined;
+      stoppedAt = end;
+      return { ...batch, rows, bytes: read, stoppedAt: end };
+    },
+  };
+}
+
+type TableParts = { columns: Column[]; rows: string[]; reading: Reading; spool: Spool };
+
+/** Stores a table while its rows are read; one that is cut ends with its last whole row. */
+async function storeTable({ columns, rows, reading, spool }: TableParts): Promise<Stored & { rowCount: number }> {
+  let rowCount = 0;
+  let isCut = false;
+  const names = JSON.stringify(columns.map((column) => column.name));
+  let bytes = 200 + names.length;
+  const nextPiece = (batch: string[]): string => {
+    const piece: string[] = [];
+    for (const row of batch.splice(0, rowsAtOnce)) {
+      bytes += Buffer.byteLength(row) + 1;
+      isCut ||= bytes > spool.bytesMax;
+      if (isCut) break;
+      piece.push(rowCount === 0 ? row : `,${row}`);
+      rowCount += 1;
     }
-    if (batch.rows.length < wanted) stoppedAt ??= 'end';
+    return piece.join('');
+  };
+  async function* table(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`{"columns":${names},"rows":[`);
+    for (let batch = rows.splice(0); !isCut;) {
+      while (batch.length > 0 && !isCut) yield Buffer.from(nextPiece(batch));
+      if (isCut || reading.stoppedAt() !== undefined) break;
+      batch = (await reading.next()).rows.map((values) => rowJson(columns, values));
+    }
+    yield Buffer.from(`],"rowCount":${rowCount}}`);
   }
-  await cursor.close();
-  return { columns, rows, stoppedAt };
+  const stored = await storeRest(table(), { spool, part: { format: 'json' } });
+  return { ...stored, isCut, rowCount };
 }
 
 type Batch = { rows: (string | null)[][]; fields: pg.FieldDef[] };
@@ -145,20 +236,24 @@ type ClientInternals = {
   port?: number;
 };
 
-/** Counts what the server sends, and hangs up before one huge value fills the memory. */
-function guardAnswers(client: pg.PoolClient, bytesMax: number): { isTooLarge(): boolean; stop(): void } {
+/** Counts what the server sends for one batch, and hangs up before one huge value fills the memory. */
+function guardAnswers(client: pg.PoolClient, bytesMax: number): { isTooLarge(): boolean; reset(): void; stop(): void } {
   const stream = (client as unknown as ClientInternals).connection?.stream;
   let received = 0;
   let isTooLarge = false;
   const count = (chunk: Buffer) => {
     received += chunk.length;
-    // Rows arrive in batches, so a well-behaved answer may be somewhat larger than what is kept of it.
+    // A well-behaved batch may be somewhat larger than what is kept of it.
     if (received <= bytesMax * 2 || isTooLarge) return;
     isTooLarge = true;
     stream?.destroy();
   };
   stream?.on('data', count);
-  return { isTooLarge: () => isTooLarge, stop: () => stream?.off('data', count) };
+  return {
+    isTooLarge: () => isTooLarge,
+    reset: () => void (received = 0),
+    stop: () => stream?.off('data', count),
+  };
 }
 
 async function cancelOnServer(client: pg.PoolClient): Promise<void> {
