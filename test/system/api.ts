@@ -50,7 +50,7 @@ export function createApi(of: { urls: Urls; key: string }) {
       }),
     putTool: (name: string, spec: Partial<ToolSpec>) =>
       put('toolRunner', 'tools', { kind: 'Tool', name, spec: { description: `The tool ${name}.`, ...spec } }),
-    putRoute: (name: string, candidate: { model: string; baseUrl: string; price?: object }) =>
+    putRoute: (name: string, candidate: { model: string; baseUrl: string; price?: object; dataClasses?: string[] }) =>
       put('llmGateway', 'routes', {
         kind: 'ModelRoute',
         name,

@@ -131,8 +131,9 @@ function reasonOfFailure(failed: Thought): StopReason {
 function close(state: RunState, reason: StopReason, at: { definition: Definition; nowMs: number }): Action[] {
   const call = { m: state.turns.length, purpose: 'conclude' as const, closing: reason };
   const isLate = at.nowMs >= deadlineMs(state, at.nowMs);
-  const isSilent = reason === 'model_unavailable' && !state.turns.some(isStep);
-  const isHopeless = reason === 'residency_blocked' || reason === 'invalid_answer' || isSilent;
+  // The closing call may go to another route than the one that failed, if there is something to conclude at all.
+  const isSilent = !state.turns.some(isStep) && (reason === 'model_unavailable' || reason === 'residency_blocked');
+  const isHopeless = reason === 'invalid_answer' || isSilent;
   if (isLate || isHopeless || !closingPromptOf(state, at.definition, call)) {
     return [stop(state, { reason, ...at })];
   }
