@@ -9,7 +9,7 @@ export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
 export { connectRegistry, type Registry } from './registry.ts';
-export { moveResult, openResult, putResult, type StoredResult } from './results.ts';
+export { moveResult, openResult, putResult, removeResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';
 export {
   consumeWork,
