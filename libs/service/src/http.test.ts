@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { Agent, get } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { RejectedError, UnavailableError } from '@pawl/contracts';
 import { pino } from 'pino';
@@ -169,6 +170,16 @@ describe('what handlers throw', () => {
   });
 });
 
+/** One request over a connection that may be kept. */
+function ask(agent: Agent): Promise<{ connection: string | undefined; socket: Socket }> {
+  return new Promise((resolve, reject) => {
+    get(`${part.url()}/healthz/live`, { agent }, (response) => {
+      const { socket } = response;
+      response.resume().once('end', () => resolve({ connection: response.headers.connection, socket }));
+    }).once('error', reject);
+  });
+}
+
 describe('operations', () => {
   const ready = async () => {
     const response = await fetch(`${part.url()}/healthz/ready`);
@@ -212,8 +223,15 @@ describe('operations', () => {
     expect(await hanging).toBeInstanceOf(Error);
   });
 
-  test('ready is 503 from the moment it drains, while requests are still served', async () => {
+  test('K9 ready is 503 from the moment it drains, while requests are still served and connections are closed', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const idle = await ask(agent);
+    expect(idle.connection).toBe('keep-alive');
+    const closed = new Promise((resolve) => idle.socket.once('close', resolve));
     part.drain?.();
+    await closed;
+    expect((await ask(agent)).connection).toBe('close');
+    agent.destroy();
     expect(await ready()).toMatchObject({ status: 503, body: { status: 'draining' } });
     expect((await put('{"name":"x"}')).status).toBe(200);
   });

@@ -1,6 +1,9 @@
 /**
  * The HTTP server that every service has: zod on every route, problem documents, health, metrics, OpenAPI.
  * Liveness asks nothing but the process; readiness asks the given checks and says 503 while the service drains.
+ *
+ * A service that drains serves on, and parts with its clients: idle connections are closed, and every answer closes its own.
+ * So none of them sends a request into a connection that is about to go.
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify';
 import swagger from '@fastify/swagger';
@@ -74,6 +77,9 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
   collectDefaultMetrics({ register: metrics });
   measureRequests(http, metrics);
   let isDraining = false;
+  http.server.prependListener('request', (_request, response) => {
+    if (isDraining) response.shouldKeepAlive = false;
+  });
   http.get('/healthz/live', { schema: { hide: true } }, async () => ({ status: 'ok' }));
   http.get('/healthz/ready', { schema: { hide: true } }, async (_request, reply) => {
     const checks = await runChecks(options.checks);
@@ -96,7 +102,10 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
         await http.listen(address);
         options.log.info({ port: portOf(http) }, 'listening');
       },
-      drain: () => void (isDraining = true),
+      drain() {
+        isDraining = true;
+        http.server.closeIdleConnections();
+      },
       async stop() {
         const cutOff = setTimeout(() => http.server.closeAllConnections(), options.closeWithinMs ?? 10_000);
         await http.close().finally(() => clearTimeout(cutOff));
