@@ -1,5 +1,5 @@
 /** Span ids: random, except for the one span that is started inside `idsForNextSpan`. */
-import { randomBytes } from 'node:crypto';
+import { randomHex } from './random-hex.ts';
 
 type Ids = { traceId: string; spanId: string };
 let next: Ids | undefined;
@@ -16,6 +16,6 @@ export function idsForNextSpan<T>(ids: Ids, start: () => T): T {
 
 /** What the tracer provider asks for ids. */
 export const idGenerator = {
-  generateTraceId: () => next?.traceId ?? randomBytes(16).toString('hex'),
-  generateSpanId: () => next?.spanId ?? randomBytes(8).toString('hex'),
+  generateTraceId: () => next?.traceId ?? randomHex(16),
+  generateSpanId: () => next?.spanId ?? randomHex(8),
 };

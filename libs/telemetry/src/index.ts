@@ -1,6 +1,6 @@
 /** Traces: context on the wire, deterministic span ids, names, and the SDK when it is wanted. */
 export { attributes } from './names.ts';
-export { recordSpan, traceHeaders, withTrace, type FinishedSpan } from './spans.ts';
+export { outsideTraces, recordSpan, traceHeaders, withTrace, type FinishedSpan } from './spans.ts';
 export { telemetryConfig } from './config.ts';
 export { startTelemetry, type Telemetry } from './start.ts';
 export { idGenerator } from './id-generator.ts';

@@ -5,6 +5,7 @@
 import {
   context,
   ProxyTracerProvider,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
@@ -65,6 +66,11 @@ function startedTracer(): Tracer | undefined {
 /** Runs `body` with `parent` as the active span, so that what instrumented libraries report hangs under it. */
 export function withTrace<T>(parent: TraceContext, body: () => Promise<T>): Promise<T> {
   return context.with(contextOf(parent), body);
+}
+
+/** Runs `body` in no trace: for what is done for several callers together. */
+export function outsideTraces<T>(body: () => T): T {
+  return context.with(ROOT_CONTEXT, body);
 }
 
 /**

@@ -33,6 +33,8 @@ export async function startTelemetry(options: {
         '@opentelemetry/instrumentation-fs': { enabled: false },
         '@opentelemetry/instrumentation-net': { enabled: false },
         '@opentelemetry/instrumentation-dns': { enabled: false },
+        // A query of nobody's trace, such as a look at a queue, would be a trace of its own.
+        '@opentelemetry/instrumentation-pg': { requireParentSpan: true },
       }),
     ],
   });

@@ -3,19 +3,20 @@
  * so a redelivered message reports the same span again instead of a second one.
  * Source: W3C Trace Context, https://www.w3.org/TR/trace-context/
  */
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { randomHex } from './random-hex.ts';
 
 /** Where a child hangs: `traceId` (32 hex digits) and `spanId` (16 hex digits) of its parent. */
 export type TraceContext = { traceId: string; spanId: string; isSampled: boolean };
 
 /** A fresh trace with a random parent span id. */
 export function newTraceContext(): TraceContext {
-  return { traceId: randomBytes(16).toString('hex'), spanId: newSpanId(), isSampled: true };
+  return { traceId: randomHex(16), spanId: newSpanId(), isSampled: true };
 }
 
 /** A random span id: 16 hex digits. */
 export function newSpanId(): string {
-  return randomBytes(8).toString('hex');
+  return randomHex(8);
 }
 
 /** Reads a `traceparent` header; undefined when there is none or it is malformed. */

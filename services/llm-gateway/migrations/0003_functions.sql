@@ -3,7 +3,7 @@
 
 -- Takes `p_held` from what is held and adds `p_spent` to what is spent, on counters that may be listed twice or not exist yet.
 create function gateway.shift(p_keys text[], p_windows timestamptz[], p_held numeric[], p_spent numeric[])
-returns void language plpgsql as $$
+returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
 begin
   insert into gateway.counters (key, window_from)
     select distinct u.key, u.window_from from unnest(p_keys, p_windows) as u(key, window_from)
@@ -26,184 +26,199 @@ end $$;
 -- Writes the lines of holds whose processes died.
 create function gateway.write_lost(p_lines jsonb[]) returns void language sql as $$
   insert into gateway.ledger
-    select (jsonb_populate_record(null::gateway.ledger, line || jsonb_build_object('at', clock_timestamp()))).*
-      from unnest(p_lines) as line where line is not null
+    select entry.* from unnest(p_lines) as line
+      cross join lateral jsonb_populate_record(null::gateway.ledger, line || jsonb_build_object('at', clock_timestamp())) as entry
+      where line is not null
     on conflict (call_id) do nothing;
 $$;
 
 -- Sets money aside for several calls, in the order given, for each on every level or on none. `p_keys` and `p_windows` are the
--- counters of all of them, once each; a call names its own by place. What its owner held for the same call before is replaced.
--- For each call: `stored` when it was settled before; `in_use` when it is exclusive and under way; else `refused`, the first
--- level (from 1) that does not have enough, if any. With a refusal: what was `left` on each level, how many `others` have a
--- slice of one, and whether another process has a hold for the very call (`is_shared`).
+-- counters of all of them, once each. Their levels come in one list, call by call: whose it is (`p_of`), its counter
+-- (`p_counters`, by place), its limit and its need. What the owner held for the same call before is replaced.
+-- For each call: `stored` when it was settled before; `in_use` when it is exclusive and under way; else `refused`, the first of
+-- its levels (from 1) that does not have enough, if any. With a refusal: what was `left` on each level, which `others` have a slice
+-- of one, and whether another process has a hold for the very call (`is_shared`).
 create function gateway.hold(
-  p_owner text, p_lease_ms integer, p_keys text[], p_windows timestamptz[], p_calls jsonb
-) returns jsonb language plpgsql as $$
+  p_owner text, p_lease_ms integer, p_run_ids text[], p_ms integer[], p_are_exclusive boolean[], p_are_replacing boolean[],
+  p_lines jsonb, p_keys text[], p_windows timestamptz[],
+  p_of integer[], p_counters integer[], p_limits numeric[], p_needs numeric[]
+) returns jsonb[] language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
-  v_call record;
-  v_old gateway.holds;
-  v_now timestamptz := clock_timestamp();
-  v_expires_at timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-  v_outcomes jsonb[] := array_fill(null::jsonb, array[jsonb_array_length(p_calls)]);
-  v_keys text[] := '{}';
-  v_windows timestamptz[] := '{}';
-  v_amounts numeric[] := '{}';
-  v_held numeric[];
-  v_free numeric[];
-  v_left numeric[];
+  v_outcomes jsonb[] := array_fill(null::jsonb, array[cardinality(p_run_ids)]);
+  v_admitted integer[] := '{}';
+  v_keys text[];
+  v_windows timestamptz[];
+  v_amounts numeric[];
+  v_before numeric[];
+  v_used numeric[];
+  v_first integer := 1;
+  v_last integer;
   v_refused integer;
-  v_is_changed boolean := false;
 begin
-  for v_call in
-    select c.* from jsonb_to_recordset(p_calls)
-      as c(place integer, run_id text, m integer, is_exclusive boolean, is_replacing boolean)
-      order by c.run_id, c.m
-  loop
-    -- A row of another process that is not committed yet can't be seen.
-    perform pg_advisory_xact_lock(hashtextextended(v_call.run_id, v_call.m));
-    if v_call.is_exclusive and not v_call.is_replacing and exists (
-      select from gateway.holds h where h.run_id = v_call.run_id and h.m = v_call.m and h.expires_at > clock_timestamp()
-    ) then
-      v_outcomes[v_call.place] := '{"in_use": true}';
-    end if;
-    v_outcomes[v_call.place] := coalesce(
-      (select jsonb_build_object('stored', r.thought) from gateway.replies r where r.run_id = v_call.run_id and r.m = v_call.m),
-      v_outcomes[v_call.place]);
-    if v_outcomes[v_call.place] is null then
-      delete from gateway.holds h where h.run_id = v_call.run_id and h.m = v_call.m and h.owner = p_owner returning * into v_old;
-      if found then
-        v_keys := v_keys || v_old.keys;
-        v_windows := v_windows || v_old.windows;
-        v_amounts := v_amounts || v_old.amounts;
-      end if;
-    end if;
-  end loop;
+  -- A row of another process that is not committed yet can't be seen.
+  perform pg_advisory_xact_lock(hashtextextended(c.run_id, c.m))
+    from (select * from unnest(p_run_ids, p_ms) as u(run_id, m) order by 1, 2) as c;
+  select array_agg(
+      case when r.run_id is not null then jsonb_build_object('stored', r.thought)
+           when c.is_exclusive and not c.is_replacing and exists (
+             select from gateway.holds h where h.run_id = c.run_id and h.m = c.m and h.expires_at > clock_timestamp()
+           ) then '{"in_use": true}' end
+      order by c.place)
+    into v_outcomes
+    from unnest(p_run_ids, p_ms, p_are_exclusive, p_are_replacing) with ordinality as c(run_id, m, is_exclusive, is_replacing, place)
+    left join gateway.replies r on r.run_id = c.run_id and r.m = c.m;
+  with gone as (
+    delete from gateway.holds h using unnest(p_run_ids, p_ms, v_outcomes) as c(run_id, m, outcome)
+      where h.run_id = c.run_id and h.m = c.m and h.owner = p_owner and c.outcome is null returning h.*
+  )
+  select coalesce(array_agg(o.key), '{}'), coalesce(array_agg(o.window_from), '{}'), coalesce(array_agg(o.amount), '{}')
+    into v_keys, v_windows, v_amounts
+    from gone, unnest(gone.keys, gone.windows, gone.amounts) as o(key, window_from, amount);
 
   perform gateway.shift(
     v_keys || p_keys, v_windows || p_windows, v_amounts || array_fill(0::numeric, array[cardinality(p_keys)]),
     array_fill(0::numeric, array[cardinality(v_keys) + cardinality(p_keys)]));
-  select array_agg(c.held + c.spent order by u.place) into v_held
+  select array_agg(c.held + c.spent order by u.place) into v_before
     from unnest(p_keys, p_windows) with ordinality as u(key, window_from, place)
     join gateway.counters c on c.key = u.key and c.window_from = u.window_from;
-  v_free := v_held;
+  v_used := v_before;
 
-  for v_call in
-    select c.* from jsonb_to_recordset(p_calls)
-      as c(place integer, run_id text, m integer, levels integer[], limits numeric[], needs numeric[], line jsonb)
-      order by c.place
-  loop
-    continue when v_outcomes[v_call.place] is not null;
+  for i in 1 .. cardinality(p_run_ids) loop
+    v_last := v_first;
     v_refused := null;
-    v_left := '{}';
-    for i in 1 .. cardinality(v_call.levels) loop
-      v_left[i] := v_call.limits[i] - v_held[v_call.levels[i]];
-      if v_refused is null and v_call.needs[i] > v_left[i] then
-        v_refused := i;
+    while p_of[v_last] = i loop
+      if v_refused is null and p_needs[v_last] > p_limits[v_last] - v_used[p_counters[v_last]] then
+        v_refused := v_last;
       end if;
+      v_last := v_last + 1;
     end loop;
-    if v_refused is null then
-      for i in 1 .. cardinality(v_call.levels) loop
-        v_held[v_call.levels[i]] := v_held[v_call.levels[i]] + v_call.needs[i];
+    if v_outcomes[i] is null and v_refused is null then
+      for l in v_first .. v_last - 1 loop
+        v_used[p_counters[l]] := v_used[p_counters[l]] + p_needs[l];
       end loop;
-      v_is_changed := true;
-      v_outcomes[v_call.place] := '{}';
-      insert into gateway.holds (run_id, m, owner, expires_at, keys, windows, amounts, line) values (
-        v_call.run_id, v_call.m, p_owner, v_expires_at,
-        array(select p_keys[l] from unnest(v_call.levels) with ordinality as u(l, n) order by n),
-        array(select p_windows[l] from unnest(v_call.levels) with ordinality as u(l, n) order by n),
-        v_call.needs, v_call.line);
-    else
-      v_outcomes[v_call.place] := jsonb_build_object(
-        'refused', v_refused,
-        'left', array(select l::text from unnest(v_left) with ordinality as u(l, n) order by n),
+      v_outcomes[i] := '{}';
+      v_admitted := v_admitted || i;
+    elsif v_outcomes[i] is null then
+      v_outcomes[i] := jsonb_build_object(
+        'refused', v_refused - v_first + 1,
+        'left', array(select (p_limits[l] - v_used[p_counters[l]])::text from generate_series(v_first, v_last - 1) as l),
         'others', (
-          select count(distinct s.owner) from unnest(v_call.levels) as l
-            join gateway.slices s on s.key = p_keys[l] and s.window_from = p_windows[l]
+          select coalesce(jsonb_agg(distinct s.owner), '[]') from generate_series(v_first, v_last - 1) as l
+            join gateway.slices s on s.key = p_keys[p_counters[l]] and s.window_from = p_windows[p_counters[l]]
             where s.owner <> p_owner and s.amount > 0),
         'is_shared', exists (
-          select from gateway.holds h where h.run_id = v_call.run_id and h.m = v_call.m and h.owner <> p_owner));
+          select from gateway.holds h where h.run_id = p_run_ids[i] and h.m = p_ms[i] and h.owner <> p_owner));
     end if;
+    v_first := v_last;
   end loop;
 
-  if v_is_changed then
-    update gateway.counters c set held = c.held + u.after - u.before
-      from unnest(p_keys, p_windows, v_held, v_free) as u(key, window_from, after, before)
-      where c.key = u.key and c.window_from = u.window_from and u.after <> u.before;
+  if cardinality(v_admitted) > 0 then
+    insert into gateway.holds (run_id, m, owner, expires_at, keys, windows, amounts, line)
+      select p_run_ids[i], p_ms[i], p_owner, clock_timestamp() + p_lease_ms * interval '1 millisecond',
+             coalesce(array_agg(p_keys[p_counters[l]] order by l) filter (where l is not null), '{}'),
+             coalesce(array_agg(p_windows[p_counters[l]] order by l) filter (where l is not null), '{}'),
+             coalesce(array_agg(p_needs[l] order by l) filter (where l is not null), '{}'),
+             nullif(p_lines -> (i - 1), 'null')
+        from unnest(v_admitted) as i left join generate_subscripts(p_of, 1) as l on p_of[l] = i
+        group by i;
+    update gateway.counters c set held = c.held + u.used - u.before
+      from unnest(p_keys, p_windows, v_used, v_before) as u(key, window_from, used, before)
+      where c.key = u.key and c.window_from = u.window_from and u.used <> u.before;
   end if;
-  return to_jsonb(v_outcomes);
+  return v_outcomes;
 end $$;
 
 -- Settles several calls, each once: keeps its thought, gives back what its owner held, counts what it took, writes the books;
 -- all of them or none. For each the thought that was stored before, and then nothing is charged; else null. Without a thought
--- only money is settled. `covered` is what of a level comes out of the owner's slice.
-create function gateway.charge(p_calls jsonb) returns text[] language plpgsql as $$
+-- only money is settled. Levels come in one list, call by call (`p_of`); `p_covered` is what of a level comes out of the owner's
+-- slice, null where the call was held by itself. `p_may_hold`: whether there may be a hold of the call's own.
+create function gateway.charge(
+  p_run_ids text[], p_ms integer[], p_owners text[], p_may_hold boolean[], p_thoughts text[], p_entries jsonb,
+  p_of integer[], p_keys text[], p_windows timestamptz[], p_taken numeric[], p_covered numeric[]
+) returns text[] language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
-  v_call record;
-  v_hold gateway.holds;
-  v_stored text[] := array_fill(null::text, array[jsonb_array_length(p_calls)]);
-  v_is_charged boolean;
+  v_charged integer[] := array(select generate_subscripts(p_run_ids, 1));
+  v_told integer[];
+  v_lines uuid[];
+  v_stored text[] := array_fill(null::text, array[cardinality(p_run_ids)]);
   v_keys text[] := '{}';
   v_windows timestamptz[] := '{}';
   v_held numeric[] := '{}';
   v_spent numeric[] := '{}';
-  v_sliced jsonb[] := '{}';
+  v_part record;
 begin
-  for v_call in
-    select c.* from jsonb_to_recordset(p_calls)
-      as c(place integer, run_id text, m integer, owner text, thought text, entry jsonb,
-           keys text[], windows timestamptz[], taken numeric[], covered numeric[])
-      order by c.run_id, c.m, c.owner
-  loop
-    v_is_charged := false;
-    delete from gateway.holds h where h.run_id = v_call.run_id and h.m = v_call.m and h.owner = v_call.owner returning * into v_hold;
-    if found then
-      v_keys := v_keys || v_hold.keys;
-      v_windows := v_windows || v_hold.windows;
-      v_held := v_held || v_hold.amounts;
-      v_spent := v_spent || array_fill(0::numeric, array[cardinality(v_hold.keys)]);
-    end if;
-    if v_call.thought is not null then
-      insert into gateway.replies (run_id, m, thought) values (v_call.run_id, v_call.m, v_call.thought) on conflict do nothing;
-      if not found then
-        v_stored[v_call.place] := (
-          select r.thought from gateway.replies r where r.run_id = v_call.run_id and r.m = v_call.m);
-        v_is_charged := true;
-      end if;
-    end if;
-    if v_call.entry is not null and not v_is_charged then
-      insert into gateway.ledger select (jsonb_populate_record(null::gateway.ledger, v_call.entry)).* on conflict (call_id) do nothing;
-      v_is_charged := not found;
-    end if;
-    continue when v_is_charged;
-    v_keys := v_keys || v_call.keys;
-    v_windows := v_windows || v_call.windows;
-    v_held := v_held || array_fill(0::numeric, array[cardinality(v_call.keys)]);
-    v_spent := v_spent || v_call.taken;
-    if v_call.covered is not null then
-      v_sliced := v_sliced || jsonb_build_object(
-        'owner', v_call.owner, 'keys', v_call.keys, 'windows', v_call.windows, 'covered', v_call.covered);
-    end if;
-  end loop;
+  if true = any(p_may_hold) then
+    with locked as materialized (
+      select h.run_id, h.m, h.owner from gateway.holds h
+        join unnest(p_run_ids, p_ms, p_owners) as c(run_id, m, owner) on c.run_id = h.run_id and c.m = h.m and c.owner = h.owner
+        order by h.run_id, h.m, h.owner for update of h
+    ), gone as (
+      delete from gateway.holds h using locked
+        where h.run_id = locked.run_id and h.m = locked.m and h.owner = locked.owner returning h.*
+    )
+    select coalesce(array_agg(o.key), '{}'), coalesce(array_agg(o.window_from), '{}'), coalesce(array_agg(o.amount), '{}'),
+           coalesce(array_agg(0::numeric), '{}')
+      into v_keys, v_windows, v_held, v_spent
+      from gone, unnest(gone.keys, gone.windows, gone.amounts) as o(key, window_from, amount);
+  end if;
 
-  if cardinality(v_sliced) > 0 then
-    with part as (
-      select s.owner, u.key, u.window_from, sum(u.covered) as covered
-        from unnest(v_sliced) as one, jsonb_to_record(one) as s(owner text, keys text[], windows timestamptz[], covered numeric[]),
-             unnest(s.keys, s.windows, s.covered) as u(key, window_from, covered)
-        where u.covered > 0
-        group by s.owner, u.key, u.window_from
-    ), locked as materialized (
-      select s.owner, s.key, s.window_from, least(s.amount, part.covered) as covered
-        from gateway.slices s join part on part.owner = s.owner and part.key = s.key and part.window_from = s.window_from
-        order by s.owner, s.key, s.window_from for update of s
-    ), taken as (
+  if cardinality(array_remove(p_thoughts, null)) > 0 then
+    with told as (
+      insert into gateway.replies (run_id, m, thought)
+        select c.run_id, c.m, c.thought from unnest(p_run_ids, p_ms, p_thoughts) as c(run_id, m, thought)
+          where c.thought is not null order by 1, 2
+        on conflict do nothing returning run_id, m
+    )
+    select coalesce(array_agg(c.place), '{}') into v_told
+      from told join unnest(p_run_ids, p_ms) with ordinality as c(run_id, m, place) on c.run_id = told.run_id and c.m = told.m;
+    v_charged := array(select i from unnest(v_charged) as i where p_thoughts[i] is null or i = any(v_told));
+    if cardinality(v_charged) < cardinality(p_run_ids) then
+      select array_agg(r.thought order by c.place) into v_stored
+        from unnest(p_run_ids, p_ms) with ordinality as c(run_id, m, place)
+        left join gateway.replies r on r.run_id = c.run_id and r.m = c.m and c.place <> all(v_charged);
+    end if;
+  end if;
+
+  with written as (
+    insert into gateway.ledger
+      select * from jsonb_populate_recordset(
+        null::gateway.ledger,
+        (select coalesce(jsonb_agg(p_entries -> (i - 1)), '[]') from unnest(v_charged) as i where p_entries -> (i - 1) <> 'null'))
+      on conflict (call_id) do nothing returning call_id
+  )
+  select coalesce(array_agg(call_id), '{}') into v_lines from written;
+  v_charged := array(
+    select i from unnest(v_charged) as i
+      where p_entries -> (i - 1) = 'null' or (p_entries -> (i - 1) ->> 'call_id')::uuid = any(v_lines));
+
+  if cardinality(array_remove(p_covered, null)) > 0 then
+    for v_part in
+      with part as (
+        select p_owners[p_of[l]] as owner, p_keys[l] as key, p_windows[l] as window_from, sum(p_covered[l]) as covered
+          from generate_subscripts(p_of, 1) as l where p_of[l] = any(v_charged) and p_covered[l] > 0
+          group by 1, 2, 3
+      ), locked as materialized (
+        select s.owner, s.key, s.window_from, least(s.amount, part.covered) as covered
+          from gateway.slices s join part on part.owner = s.owner and part.key = s.key and part.window_from = s.window_from
+          order by s.owner, s.key, s.window_from for update of s
+      )
       update gateway.slices s set amount = s.amount - locked.covered from locked
         where s.owner = locked.owner and s.key = locked.key and s.window_from = locked.window_from
-    )
-    select v_keys || coalesce(array_agg(key), '{}'), v_windows || coalesce(array_agg(window_from), '{}'),
-           v_held || coalesce(array_agg(covered), '{}'), v_spent || coalesce(array_agg(0::numeric), '{}')
-      into v_keys, v_windows, v_held, v_spent from locked;
+        returning s.key, s.window_from, locked.covered
+    loop
+      v_keys := v_keys || v_part.key;
+      v_windows := v_windows || v_part.window_from;
+      v_held := v_held || v_part.covered;
+      v_spent := v_spent || 0::numeric;
+    end loop;
   end if;
+  for l in 1 .. cardinality(p_of) loop
+    continue when p_of[l] <> all(v_charged);
+    v_keys := v_keys || p_keys[l];
+    v_windows := v_windows || p_windows[l];
+    v_held := v_held || 0::numeric;
+    v_spent := v_spent || p_taken[l];
+  end loop;
   if cardinality(v_keys) > 0 then
     perform gateway.shift(v_keys, v_windows, v_held, v_spent);
   end if;

@@ -60,7 +60,7 @@ export async function createGateway(
   const server = await createServer(config, log, { bus, database });
   const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps: keys, declared: registry });
   const store = metrics.countCharges(createBudgetStore(database, replica));
-  const slices = createSlices({ bus, store, log, callsAhead: config.PAWL_SLICE_CALLS });
+  const slices = createSlices({ bus, store, log, owner: replica, callsAhead: config.PAWL_SLICE_CALLS });
   const leaseKeeper = createLeaseKeeper(store, slices, log);
   const budgets = createBudgetSource(registry);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);

@@ -3,6 +3,7 @@
  * only after the commit. So a hot row is locked once for many calls, and their cost is shared.
  */
 import { UnavailableError } from '@pawl/contracts';
+import { outsideTraces } from '@pawl/telemetry';
 
 export type GroupCommitOptions<Item, Result> = {
   /** Commits all items or none, and gives a result for each. */
@@ -36,7 +37,7 @@ export function createGroupCommit<Item, Result>(
   return (item) => {
     const answer = Promise.withResolvers<Result>();
     waiting.push({ item, answer });
-    if (!isBusy) void flush();
+    if (!isBusy) void outsideTraces(flush);
     return answer.promise;
   };
 }

@@ -17,8 +17,8 @@ const messageSchema = z.object({
 type Message = z.infer<typeof messageSchema>;
 
 export type SliceCalls = {
-  /** Resolves when as many other replicas have given back as have a slice, or after a while. */
-  callBack(keys: readonly string[], others: number): Promise<void>;
+  /** Resolves when the other replicas that have a slice have given back, or after a while. */
+  callBack(keys: readonly string[], others: readonly string[]): Promise<void>;
   close(): void;
 };
 
@@ -26,11 +26,11 @@ export type SliceCalls = {
 export function createSliceCalls(options: {
   bus: Bus;
   log: Log;
+  owner: string;
   giveBack(keys: readonly string[]): Promise<void>;
 }): SliceCalls {
-  const { bus, log, giveBack } = options;
-  const from = randomUUID();
-  const waiting = new Map<string, () => void>();
+  const { bus, log, owner: from, giveBack } = options;
+  const waiting = new Map<string, (replica: string) => void>();
   const tell = (message: Message) => {
     if (bus.isConnected()) bus.connection.publish(subject, JSON.stringify(message));
   };
@@ -47,19 +47,19 @@ export function createSliceCalls(options: {
       const message = error ? undefined : parse(received.string());
       if (!message || message.from === from) return;
       if (message.keys) void answer(message);
-      else waiting.get(message.id)?.();
+      else waiting.get(message.id)?.(message.from);
     },
   });
   return {
     async callBack(keys, others) {
-      if (others === 0) return;
+      if (others.length === 0) return;
       const id = randomUUID();
-      let missing = others;
+      const missing = new Set(others);
       const done = Promise.withResolvers<void>();
       const timer = setTimeout(done.resolve, givenBackWithinMs);
-      waiting.set(id, () => {
-        missing -= 1;
-        if (missing === 0) done.resolve();
+      waiting.set(id, (replica) => {
+        missing.delete(replica);
+        if (missing.size === 0) done.resolve();
       });
       tell({ from, id, keys: [...keys] });
       await done.promise;

@@ -1,6 +1,7 @@
 /** Keeps slices as they should be: draws, gives back, renews. One statement after the other, so that each answer is about what is known here. */
 import { UnavailableError } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
+import { outsideTraces } from '@pawl/telemetry';
 import type { Level } from './levels.ts';
 import * as rules from './slice.ts';
 import { leaseMs, type BudgetStore } from './store.ts';
@@ -36,13 +37,13 @@ export function createSliceKeeping(options: { store: BudgetStore; log: Log; call
   const { store, log, callsAhead } = options;
   let last: Promise<void> = Promise.resolve();
   const inTurn = (body: () => Promise<void>): Promise<void> => {
-    const next = last.then(body);
+    const next = last.then(() => outsideTraces(body));
     last = next.catch(() => undefined);
     return next;
   };
-  const giveBack = (kept: KeptSlice, wanted: bigint) => inTurn(() => giveBackNow(store, kept, wanted));
   return {
-    giveAllBack: (kept) => giveBack(kept, kept.slice.free),
+    // What there is to give back is known when it is its turn: a draw may be under way.
+    giveAllBack: (kept) => inTurn(() => giveBackNow(store, kept, kept.slice.free)),
     renew: (all) => inTurn(() => renewNow(store, all)),
     async tend(kept) {
       const now = performance.now();
@@ -52,7 +53,7 @@ export function createSliceKeeping(options: { store: BudgetStore; log: Log; call
       }
       const surplus = isCurrent(kept) ? rules.surplusOf(kept.slice, callsAhead) : kept.slice.free;
       try {
-        if (surplus > 0n) await giveBack(kept, surplus);
+        if (surplus > 0n) await inTurn(() => giveBackNow(store, kept, surplus));
         else if (mayDraw(kept, callsAhead)) await inTurn(() => drawNow(store, kept, callsAhead));
       } catch (error) {
         if (!(error instanceof UnavailableError)) log.error({ err: error }, 'a slice could not be looked after');

@@ -36,7 +36,7 @@ const nothing = { entry: undefined, thought: undefined };
 async function replica(): Promise<{ store: BudgetStore; slices: Slices; name: string }> {
   const name = `replica-${randomUUID()}`;
   const store = createBudgetStore(database, name);
-  const slices = createSlices({ bus, store, log: createLog('test', 'silent'), callsAhead: 8 });
+  const slices = createSlices({ bus, store, log: createLog('test', 'silent'), owner: name, callsAhead: 8 });
   await slices.start();
   started.push(slices);
   return { store, slices, name };
@@ -86,12 +86,12 @@ describe('a slice', () => {
     await drawn(one.slices, of, 50n);
     const needed = callOf();
     const refused = await other.store.hold(needed, { levels: [of], needs: [940n] });
-    expect(refused).toMatchObject({ outcome: 'refused', others: 1 });
-    expect(await other.slices.callBack([of], 1)).toBe(true);
+    expect(refused).toMatchObject({ outcome: 'refused', others: [one.name] });
+    expect(await other.slices.callBack([of], [one.name])).toBe(true);
     expect(await other.store.hold(needed, { levels: [of], needs: [950n] })).toEqual({ outcome: 'held' });
     expect(await other.store.hold(callOf(), { levels: [of], needs: [1n] })).toMatchObject({ outcome: 'refused' });
     // Whoever asks again soon after is refused at once.
-    expect(await other.slices.callBack([of], 1)).toBe(false);
+    expect(await other.slices.callBack([of], [one.name])).toBe(false);
   });
 
   it('of a dead replica comes back once, when it has lapsed, and its own late charge still counts', async () => {

@@ -29,7 +29,7 @@ export type Slices = Part & {
   /** Remembers what a call needed, so that there is a slice for the next of its kind. */
   note(levels: readonly Level[], needs: readonly bigint[]): void;
   /** Has slices of these levels given back, everywhere. Whether it makes sense to ask Postgres again. */
-  callBack(levels: readonly Level[], others: number): Promise<boolean>;
+  callBack(levels: readonly Level[], others: readonly string[]): Promise<boolean>;
   /** Renews the leases of all slices that are in use; the others lapse. */
   renew(): Promise<void>;
 };
@@ -38,11 +38,13 @@ export type SlicesOptions = {
   bus: Bus;
   store: BudgetStore;
   log: Log;
+  /** The name of this process in Postgres. */
+  owner: string;
   /** How many calls a slice is for, beside those under way. 0: nothing is drawn ahead. */
   callsAhead: number;
 };
 
-export function createSlices({ bus, store, log, callsAhead }: SlicesOptions): Slices {
+export function createSlices({ bus, store, log, owner, callsAhead }: SlicesOptions): Slices {
   const table = createTable();
   const keeping = createSliceKeeping({ store, log, callsAhead });
   const scarceUntil = new Map<string, number>();
@@ -55,7 +57,7 @@ export function createSlices({ bus, store, log, callsAhead }: SlicesOptions): Sl
     for (const kept of meant) kept.drawNotBeforeMs = until;
     await Promise.all(meant.map(keeping.giveAllBack));
   };
-  const calls = createSliceCalls({ bus, log, giveBack: giveBackHere });
+  const calls = createSliceCalls({ bus, log, owner, giveBack: giveBackHere });
   const tend = (kept: KeptSlice) => {
     if (!isScarce(kept.level.key)) void keeping.tend(kept);
   };
@@ -95,7 +97,7 @@ export function createSlices({ bus, store, log, callsAhead }: SlicesOptions): Sl
     async callBack(levels, others) {
       const keys = levels.filter((level) => isSliced(level) && !isScarce(level.key)).map(({ key }) => key);
       const isHere = table.slices().some(({ level, slice }) => keys.includes(level.key) && slice.free > 0n);
-      if (keys.length === 0 || (others === 0 && !isHere)) return false;
+      if (keys.length === 0 || (others.length === 0 && !isHere)) return false;
       await Promise.all([giveBackHere(keys), calls.callBack(keys, others)]);
       return true;
     },

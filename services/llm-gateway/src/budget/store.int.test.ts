@@ -63,7 +63,7 @@ describe('a hold', () => {
       outcome: 'refused',
       refusedBy: 1,
       lefts: [100n, 10n],
-      others: 0,
+      others: [],
       isShared: false,
     });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });

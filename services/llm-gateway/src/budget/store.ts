@@ -25,8 +25,8 @@ export type HoldOutcome =
       refusedBy: number;
       /** What was left, in the levels' order and units. */
       lefts: bigint[];
-      /** Other replicas that have a slice of one of the levels. */
-      others: number;
+      /** Other replicas, by name, that have a slice of one of the levels. */
+      others: readonly string[];
       /** Whether another process, dead or alive, still holds something for this very call. */
       isShared: boolean;
     };
@@ -151,7 +151,7 @@ type HeldRow = {
   in_use?: boolean;
   refused?: number;
   left?: string[];
-  others?: number;
+  others?: string[];
   is_shared?: boolean;
 };
 
@@ -164,25 +164,33 @@ async function holdAll(database: Queryable, owner: string, items: readonly Held[
     counters.set(id, { place: counters.size + 1, key: storable(key), fromMs: window.fromMs });
     return counters.size;
   };
-  const calls = items.map(({ call, holding }, position) => ({
-    place: position + 1,
-    run_id: call.runId,
-    m: call.m,
-    is_exclusive: holding.isExclusive ?? false,
-    is_replacing: holding.isReplacing ?? false,
-    levels: holding.levels.map(placeOf),
-    limits: holding.levels.map(({ limit }) => limit.toString()),
-    needs: holding.needs.map(String),
-    line: holding.line,
-  }));
+  const levels = items.flatMap(({ holding }, position) =>
+    holding.levels.map((level, index) => ({
+      of: position + 1,
+      counter: placeOf(level),
+      limit: level.limit.toString(),
+      need: String(holding.needs[index] ?? 0n),
+    })),
+  );
   const keys = [...counters.values()];
-  const [row] = await database.query<{ outcomes: HeldRow[] }>('select gateway.hold($1, $2, $3, $4, $5) as outcomes', [
-    owner,
-    leaseMs,
-    keys.map(({ key }) => key),
-    keys.map(({ fromMs }) => new Date(fromMs)),
-    JSON.stringify(calls),
-  ]);
+  const [row] = await database.query<{ outcomes: HeldRow[] }>(
+    'select gateway.hold($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) as outcomes',
+    [
+      owner,
+      leaseMs,
+      items.map(({ call }) => call.runId),
+      items.map(({ call }) => call.m),
+      items.map(({ holding }) => holding.isExclusive ?? false),
+      items.map(({ holding }) => holding.isReplacing ?? false),
+      JSON.stringify(items.map(({ holding }) => holding.line ?? null)),
+      keys.map(({ key }) => key),
+      keys.map(({ fromMs }) => new Date(fromMs)),
+      levels.map(({ of }) => of),
+      levels.map(({ counter }) => counter),
+      levels.map(({ limit }) => limit),
+      levels.map(({ need }) => need),
+    ],
+  );
   if (!row) throw new TypeError('gateway.hold gave no row');
   return row.outcomes.map(outcomeOf);
 }
@@ -195,7 +203,7 @@ function outcomeOf(row: HeldRow): HoldOutcome {
     outcome: 'refused',
     refusedBy: row.refused - 1,
     lefts: (row.left ?? []).map(BigInt),
-    others: row.others ?? 0,
+    others: row.others ?? [],
     isShared: row.is_shared ?? false,
   };
 }
@@ -205,21 +213,31 @@ async function chargeAll(
   owner: string,
   items: readonly Settlement[],
 ): Promise<(string | undefined)[]> {
-  const calls = items.map(({ call, levels, taken, covered, entry, thought, ...rest }, position) => ({
-    place: position + 1,
-    run_id: call.runId,
-    m: call.m,
-    owner: rest.owner ?? owner,
-    thought,
-    entry,
-    keys: levels.map(({ key }) => storable(key)),
-    windows: levels.map(({ window }) => new Date(window.fromMs)),
-    taken: taken.map(String),
-    covered: covered?.map(String),
-  }));
-  const [row] = await database.query<{ stored: (string | null)[] }>('select gateway.charge($1) as stored', [
-    JSON.stringify(calls),
-  ]);
+  const levels = items.flatMap((item, position) =>
+    item.levels.map(({ key, window }, index) => ({
+      of: position + 1,
+      key: storable(key),
+      from: new Date(window.fromMs),
+      taken: String(item.taken[index] ?? 0n),
+      covered: item.covered ? String(item.covered[index] ?? 0n) : null,
+    })),
+  );
+  const [row] = await database.query<{ stored: (string | null)[] }>(
+    'select gateway.charge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as stored',
+    [
+      items.map(({ call }) => call.runId),
+      items.map(({ call }) => call.m),
+      items.map((item) => item.owner ?? owner),
+      items.map(({ covered }) => covered === undefined),
+      items.map(({ thought }) => thought ?? null),
+      JSON.stringify(items.map(({ entry }) => entry ?? null)),
+      levels.map(({ of }) => of),
+      levels.map(({ key }) => key),
+      levels.map(({ from }) => from),
+      levels.map(({ taken }) => taken),
+      levels.map(({ covered }) => covered),
+    ],
+  );
   return items.map((_item, position) => row?.stored[position] ?? undefined);
 }
 

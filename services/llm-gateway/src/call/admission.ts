@@ -146,12 +146,14 @@ function stateOf(
   candidate: Candidate,
   { likelyTokens, nowMs }: { likelyTokens: number; nowMs: number },
 ): EndpointState {
-  const finding = findPrice(candidate, new Date(nowMs));
-  const usage = { ...noUsage, inputTokens: likelyTokens, outputTokens: likelyTokens };
   return {
     isHealthy: health.isHealthy(candidate),
     firstTokenMs: health.firstTokenMs(candidate),
-    likelyCost: 'price' in finding ? costOf(finding.price, usage) : undefined,
+    get likelyCost() {
+      const finding = findPrice(candidate, new Date(nowMs));
+      const usage = { ...noUsage, inputTokens: likelyTokens, outputTokens: likelyTokens };
+      return 'price' in finding ? costOf(finding.price, usage) : undefined;
+    },
   };
 }
 

@@ -162,7 +162,7 @@ async function ask(
     answerSchema: candidate.capabilities?.jsonSchema === false ? undefined : journey.answerSchema,
     choices: request.choices,
     maxOutputTokens: Math.max(1, Math.floor(bounds.outputTokensMax / request.choices)),
-    timeouts: timeoutsOf(plan.spec.timeouts),
+    timeouts: timeoutsOf(plan.spec),
     leftMs: request.deadlineAtMs - Date.now(),
     callIdPrefix: request.callIdPrefix,
     signal: context.signal,

@@ -76,9 +76,16 @@ export function createEndpointHealth(bus: Bus, replica: string): EndpointHealth 
   };
 }
 
+const keys = new WeakMap<Candidate, string>();
+
 /** An endpoint is one model at one address with one key: limits of providers are per key. */
-function keyOf({ provider, baseUrl, model, apiKey }: Candidate): string {
-  return sha256(JSON.stringify([provider, baseUrl, model, apiKey]));
+function keyOf(candidate: Candidate): string {
+  const known = keys.get(candidate);
+  if (known !== undefined) return known;
+  const { provider, baseUrl, model, apiKey } = candidate;
+  const key = sha256(JSON.stringify([provider, baseUrl, model, apiKey]));
+  keys.set(candidate, key);
+  return key;
 }
 
 function parseNotice(text: string): Notice | undefined {

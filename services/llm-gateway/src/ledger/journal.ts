@@ -98,7 +98,9 @@ async function settle({ store, log }: JournalOptions, message: JsMsg): Promise<v
       call: { runId, m },
       levels: levels.map(({ key, fromMs }) => ({ key, window: { fromMs } })),
       taken: levels.map(({ taken }) => BigInt(taken)),
-      covered: levels.map(({ covered = '0' }) => BigInt(covered)),
+      covered: levels.some(({ covered }) => covered !== undefined)
+        ? levels.map(({ covered = '0' }) => BigInt(covered))
+        : undefined,
       entry,
       thought,
     });

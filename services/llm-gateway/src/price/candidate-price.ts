@@ -12,13 +12,21 @@ export type PriceFinding =
  * no output, such as embeddings, whose rows name no price for it.
  */
 export function findPrice(candidate: Candidate, at: Date, isInputOnly = false): PriceFinding {
-  if (candidate.price) return findOwnPrice(candidate.price);
+  if (candidate.price) return knownOwnPrice(candidate.price);
   const price = findTablePrice(candidate, at, isInputOnly);
   if (price) return { price };
   const message =
     `There is no known price for model "${candidate.model}" of provider "${candidate.provider}". ` +
     'Give the candidate a price in its ModelRoute; an explicit "0" is allowed.';
   return { problem: { code: 'model_price_unknown', message } };
+}
+
+const known = new WeakMap<Price, PriceFinding>();
+
+function knownOwnPrice(own: Price): PriceFinding {
+  const finding = known.get(own) ?? findOwnPrice(own);
+  known.set(own, finding);
+  return finding;
 }
 
 function findOwnPrice(own: Price): PriceFinding {

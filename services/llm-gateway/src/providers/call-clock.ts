@@ -30,7 +30,10 @@ export type CallClock = {
  */
 export function startCallClock(timeouts: Timeouts, leftMs: number, stop: (reason: Stop) => void): CallClock {
   let phaseTimer: NodeJS.Timeout | undefined;
+  let current: Phase | undefined;
   const enter = (phase: Exclude<Phase, 'total'>, limitMs: number) => {
+    if (phase === current) return void phaseTimer?.refresh();
+    current = phase;
     clearTimeout(phaseTimer);
     phaseTimer = setTimeout(() => stop({ kind: 'timeout', phase, limitMs }), limitMs);
   };

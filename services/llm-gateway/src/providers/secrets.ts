@@ -10,6 +10,7 @@ export function resolveSecrets(
   text: string,
   find: (name: string) => string | undefined,
 ): { text: string } | { missing: string[] } {
+  if (!text.includes('${')) return { text };
   const missing: string[] = [];
   const resolved = text.replaceAll(reference, (_match, name: string) => {
     const value = find(name);
