@@ -76,17 +76,14 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
   const metrics = new MetricsRegistry();
   collectDefaultMetrics({ register: metrics });
   measureRequests(http, metrics);
-  let isDraining = false;
-  http.server.prependListener('request', (_request, response) => {
-    if (isDraining) response.shouldKeepAlive = false;
-  });
+  const drain = createDrain(http);
   http.get('/healthz/live', { schema: { hide: true } }, async () => ({ status: 'ok' }));
   http.get('/healthz/ready', { schema: { hide: true } }, async (_request, reply) => {
     const checks = await runChecks(options.checks);
-    const isReady = !isDraining && Object.values(checks).every(Boolean);
+    const isReady = !drain.isOn() && Object.values(checks).every(Boolean);
     return reply
       .code(isReady ? 200 : 503)
-      .send({ status: isReady ? 'ok' : isDraining ? 'draining' : 'waiting', checks });
+      .send({ status: isReady ? 'ok' : drain.isOn() ? 'draining' : 'waiting', checks });
   });
   http.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
@@ -102,10 +99,7 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
         await http.listen(address);
         options.log.info({ port: portOf(http) }, 'listening');
       },
-      drain() {
-        isDraining = true;
-        http.server.closeIdleConnections();
-      },
+      drain: drain.begin,
       async stop() {
         const cutOff = setTimeout(() => http.server.closeAllConnections(), options.closeWithinMs ?? 10_000);
         await http.close().finally(() => clearTimeout(cutOff));
@@ -133,6 +127,21 @@ function measureRequests(http: Http, metrics: MetricsRegistry): void {
     const labels = { http_request_method: request.method, http_route: route };
     duration.observe({ ...labels, http_response_status_code: String(reply.statusCode) }, reply.elapsedTime / 1_000);
   });
+}
+
+/** How clients are parted with, see the head of this file. */
+function createDrain(http: Http): { isOn(): boolean; begin(): void } {
+  let isOn = false;
+  http.server.prependListener('request', (_request, response) => {
+    if (isOn) response.shouldKeepAlive = false;
+  });
+  return {
+    isOn: () => isOn,
+    begin() {
+      isOn = true;
+      http.server.closeIdleConnections();
+    },
+  };
 }
 
 function portOf(http: Http): number {
