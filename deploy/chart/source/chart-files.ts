@@ -17,10 +17,57 @@ export function chartFiles(): Map<string, string> {
     ['values.schema.json', json(valuesJsonSchema())],
     ['README.md', readme.replace(between(tableStart, tableEnd), `${tableStart}\n\n${valuesTable()}\n\n${tableEnd}`)],
     ['files/nats-users.json', json(natsPermissions())],
+    ['examples/servers/nats-values.yaml', natsValues()],
     ['files/routes.json', json(Object.fromEntries(services.map(({ name, port, paths }) => [name, { port, paths }])))],
     ...observabilityFiles(),
   ]);
 }
+
+/** For the NATS chart: three servers, synced disks, a user per service. JSON is YAML, too. */
+function natsValues(): string {
+  const variableOf = (user: string) => `NATS_PASSWORD_${user.toUpperCase().replaceAll('-', '_')}`;
+  const all = Object.entries(natsPermissions());
+  const users = all.map(([user, { publish, subscribe }]) => ({
+    user: `pawl-${user}`,
+    password: `<< $${variableOf(user)} >>`,
+    permissions: {
+      publish: { allow: user === 'tool-runner' ? [...publish, 'tools.>'] : publish },
+      subscribe: { allow: subscribe },
+    },
+  }));
+  const worker = {
+    user: 'tool-worker',
+    password: '<< $NATS_PASSWORD_TOOL_WORKER >>',
+    permissions: {
+      publish: { allow: ['_INBOX.pawl-tool-runner.>'] },
+      subscribe: { allow: ['tools.>', 'pawl.toolcancel.tools.>', '_INBOX.tool-worker.>'] },
+    },
+  };
+  const secretOf = (user: string) => ({ valueFrom: { secretKeyRef: { name: 'pawl-nats', key: `nats-${user}` } } });
+  const env = [...all.map(([user]) => user), 'tool-worker'].map((user) => [variableOf(user), secretOf(user)]);
+  const values = {
+    config: {
+      cluster: { enabled: true, replicas: 3 },
+      monitor: { enabled: true },
+      jetstream: {
+        enabled: true,
+        fileStore: { pvc: { size: '50Gi' } },
+        merge: { sync_interval: 'always' },
+      },
+      merge: { authorization: { users: [...users, worker] } },
+    },
+    container: { env: Object.fromEntries(env) },
+    podTemplate: {
+      topologySpreadConstraints: { 'kubernetes.io/hostname': { maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' } },
+    },
+  };
+  return `${natsValuesHead}${json(values)}`;
+}
+
+const natsValuesHead = `# Values for the chart of NATS (https://github.com/nats-io/k8s), generated: run npm run generate. Three servers whose acknowledged
+# messages are on the disk, a user per service with the rights that it needs, and one for workers of tools under tools.>.
+# The Secret pawl-nats holds the passwords. They have to begin with a letter: the server reads what looks like a number as one.
+`;
 
 /** Dashboards and alerts have to lie within the chart to be part of it. */
 function observabilityFiles(): [string, string][] {

@@ -14,12 +14,12 @@ export type StartingServer = {
 
 /** Listens; rejects where the address is taken. */
 export async function serveStarting(address: { host: string; port: number }): Promise<StartingServer> {
-  let waitingFor: string | null = null;
+  let waitingFor = 'NATS and Postgres';
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
     if (path === '/healthz/live') return answer(response, 200, { status: 'ok' });
     if (path === '/healthz/ready') return answer(response, 503, { status: 'starting', waitingFor });
-    return answer(response, 503, problem('unavailable', waitingFor ?? 'the service is starting'));
+    return answer(response, 503, problem('unavailable', `the service is starting: ${waitingFor}`));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
