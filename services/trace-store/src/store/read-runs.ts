@@ -1,7 +1,7 @@
 /**
  * SQL of the list of runs: keyset pages, newest first, always within one app.
- * A page reads a bounded number of rows, whatever is asked: filters that no index serves look at `scanRowsMax` runs at the
- * most, and the page says where to go on.
+ * A page is answered soon, whatever is asked: one filter goes by its index, the others look at the runs that it gives, a
+ * bounded number at a time and only for a moment, and the page says where to go on.
  */
 import type { Database } from '@pawl/db';
 import { runIdFrom } from '../retention/period.ts';
@@ -70,8 +70,10 @@ export type RunPage = { rows: RunListItem[]; next: ListPlace | undefined };
 
 /** Characters of question and answer in a list; the whole text is in the run itself. */
 const excerptCharsDefault = 500;
-/** Runs that one page looks at. */
-export const scanRowsMax = 10_000;
+/** Runs that one statement looks at. */
+export const scanRowsMax = 2_000;
+/** After this long a page is answered with what it has. */
+const scanForMs = 25;
 /** How far a run's start may be from the time in its id. */
 const birthSlackMs = 604_800_000;
 
@@ -85,87 +87,106 @@ const answerText = `coalesce(answer, case when status = 'paused' then pause_answ
 
 type Bind = (value: unknown) => string;
 
-/** Up to `count` runs after `after`; `next` is where to go on, undefined at the end. */
+/**
+ * Up to `count` runs after `after`. `next` is where to go on, also when a page holds fewer because it has looked for long
+ * enough; undefined at the end.
+ */
 export async function listRuns(
   database: Database,
   filter: RunFilter,
   page: { after: ListPlace | undefined; count: number; excerptChars?: number },
 ): Promise<RunPage> {
-  const { excerptChars = excerptCharsDefault } = page;
-  const values: unknown[] = [];
-  const bind: Bind = (value) => `$${values.push(value)}`;
-  const scanned = `select * from traces.runs where ${indexed(filter, page.after, bind).join(' and ')}
-    order by listed_at desc, run_id desc limit ${scanRowsMax}`;
-  const conditions = unindexed(filter, bind);
-  const rows = await database.query<RunListItem>(
-    `select ${shownColumns}, left(question, ${excerptChars}) as question, left(${answerText}, ${excerptChars}) as answer
-     from (${scanned}) as scanned ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-     order by listed_at desc, run_id desc limit ${bind(page.count + 1)}`,
-    values,
-  );
-  const shown = rows.slice(0, page.count);
-  const last = shown.at(-1);
-  if (rows.length > page.count && last) return { rows: shown, next: placeOf(last) };
-  if (conditions.length === 0) return { rows: shown, next: undefined };
-  return { rows: shown, next: await endOfScan(database, filter, page.after) };
+  const { count, excerptChars = excerptCharsDefault } = page;
+  const giveUpAtMs = performance.now() + scanForMs;
+  const rows: RunListItem[] = [];
+  let next = page.after;
+  do {
+    const found = await scanRuns(database, filter, { after: next, count: count - rows.length, excerptChars });
+    rows.push(...found.rows);
+    next = found.next;
+  } while (next && rows.length < count && performance.now() < giveUpAtMs);
+  return { rows, next };
 }
 
-/** The last run that a page looked at, when there are more behind it. */
-async function endOfScan(
+/** What fits among the next `scanRowsMax` runs. */
+async function scanRuns(
   database: Database,
   filter: RunFilter,
-  after: ListPlace | undefined,
-): Promise<ListPlace | undefined> {
+  { after, count, excerptChars }: { after: ListPlace | undefined; count: number; excerptChars: number },
+): Promise<RunPage> {
   const values: unknown[] = [];
-  const conditions = indexed(filter, after, (value) => `$${values.push(value)}`);
-  const [end] = await database.query<{ listed_at: Date; run_id: string; looked_at: string }>(
-    `select listed_at, run_id, count(*) over () as looked_at
-     from (select listed_at, run_id from traces.runs where ${conditions.join(' and ')}
-           order by listed_at desc, run_id desc limit ${scanRowsMax}) as scanned
-     order by listed_at, run_id limit 1`,
+  const bind: Bind = (value) => `$${values.push(value)}`;
+  const { leading, others } = conditionsOf(filter, after, bind);
+  const isScan = others.length > 0;
+  const scanned = `select * from traces.runs where ${leading.join(' and ')}
+    order by listed_at desc, run_id desc limit ${isScan ? scanRowsMax : bind(count + 1)}`;
+  const shown = `select ${shownColumns}, left(question, ${excerptChars}) as question, left(${answerText}, ${excerptChars}) as answer
+    from scanned ${isScan ? `where ${others.join(' and ')}` : ''}
+    order by listed_at desc, run_id desc limit ${bind(count + 1)}`;
+  const scanEnd = `select listed_at as end_at, run_id as end_id, (select count(*) from scanned) as looked_at
+    from scanned order by listed_at, run_id limit 1`;
+  // The end comes with every row, and also where no row fits.
+  const all = await database.query<RunListItem & { end_at: Date; end_id: string; looked_at: string }>(
+    `with scanned as materialized (${scanned})
+     select * from (${scanEnd}) as scan_end left join (${shown}) as shown on true order by listed_at desc, run_id desc`,
     values,
   );
-  return end && Number(end.looked_at) === scanRowsMax ? placeOf(end) : undefined;
+  const rows = all
+    .filter(({ run_id }) => run_id !== null)
+    .map(({ end_at: _at, end_id: _id, looked_at: _count, ...row }) => row);
+  const last = rows[count - 1];
+  if (rows.length > count && last) return { rows: rows.slice(0, count), next: placeOf(last) };
+  const [end] = all;
+  const isAtEnd = !isScan || end === undefined || Number(end.looked_at) < scanRowsMax;
+  return { rows, next: isAtEnd ? undefined : { listedAt: end.end_at.toISOString(), runId: end.end_id } };
 }
 
 function placeOf(row: { listed_at: Date; run_id: string }): ListPlace {
   return { listedAt: row.listed_at.toISOString(), runId: row.run_id };
 }
 
-const indexedColumns = {
-  agent: 'agent',
-  status: 'status',
-  stopReason: 'stop_reason',
-  user: 'user_id',
-  session: 'session',
-  parent: 'parent_run_id',
-  forkOf: 'fork_run_id',
-  source: 'source',
-} as const;
+/** Filters with an index, those that leave the fewest runs first. */
+const indexedColumns = [
+  ['parent', 'parent_run_id'],
+  ['forkOf', 'fork_run_id'],
+  ['session', 'session'],
+  ['user', 'user_id'],
+  ['stopReason', 'stop_reason'],
+  ['agent', 'agent'],
+  ['status', 'status'],
+] as const satisfies readonly (readonly [keyof RunFilter, string])[];
+/** What most runs are is the last to go by. */
+const commonValues = new Set(['final_answer', 'ended']);
 
-/** Conditions that an index narrows down; the time in a run's id also tells which weeks to look at. */
-function indexed(filter: RunFilter, after: ListPlace | undefined, bind: Bind): string[] {
-  const conditions = [`app = ${bind(filter.app)}`];
-  for (const [name, column] of Object.entries(indexedColumns)) {
-    const wanted = filter[name as keyof typeof indexedColumns];
-    if (wanted !== undefined) conditions.push(`${column} = ${bind(wanted)}`);
-  }
+/**
+ * Conditions that an index narrows down, in the order of the list, and those that are looked up run by run. Were two
+ * filters to narrow down together, nothing would bound how many runs of the first are passed over for the second. The time
+ * in a run's id tells which weeks to look at.
+ */
+function conditionsOf(filter: RunFilter, after: ListPlace | undefined, bind: Bind) {
+  const leading = [`app = ${bind(filter.app)}`];
+  const equal = indexedColumns
+    .flatMap(([name, column]) => (filter[name] === undefined ? [] : [{ column, value: filter[name] }]))
+    .toSorted((one, other) => Number(commonValues.has(one.value)) - Number(commonValues.has(other.value)));
+  const [first, ...rest] = equal.map(({ column, value }) => `${column} = ${bind(value)}`);
+  if (first !== undefined) leading.push(first);
   if (filter.from !== undefined) {
-    conditions.push(`listed_at >= ${bind(filter.from)}`);
-    conditions.push(`run_id >= ${bind(runIdFrom(Date.parse(filter.from) - birthSlackMs, ''))}`);
+    leading.push(`listed_at >= ${bind(filter.from)}`);
+    leading.push(`run_id >= ${bind(runIdFrom(Date.parse(filter.from) - birthSlackMs, ''))}`);
   }
   if (filter.to !== undefined) {
-    conditions.push(`listed_at < ${bind(filter.to)}`);
-    conditions.push(`run_id < ${bind(runIdFrom(Date.parse(filter.to) + birthSlackMs, ''))}`);
+    leading.push(`listed_at < ${bind(filter.to)}`);
+    leading.push(`run_id < ${bind(runIdFrom(Date.parse(filter.to) + birthSlackMs, ''))}`);
   }
-  if (after) conditions.push(`(listed_at, run_id) < (${bind(after.listedAt)}::timestamptz, ${bind(after.runId)})`);
-  return conditions;
+  if (after) leading.push(`(listed_at, run_id) < (${bind(after.listedAt)}::timestamptz, ${bind(after.runId)})`);
+  return { leading, others: [...rest, ...unindexed(filter, bind)] };
 }
 
-/** Conditions that are looked up row by row. */
+/** Conditions that are looked up run by run. */
 function unindexed(filter: RunFilter, bind: Bind): string[] {
   const conditions: string[] = [];
   const durationMs = `extract(epoch from coalesce(ended_at, last_at) - started_at) * 1000`;
+  if (filter.source !== undefined) conditions.push(`source = ${bind(filter.source)}`);
   if (filter.tool !== undefined) {
     conditions.push(`${bind(filter.tool)} = any (string_to_array(tools, E'\\n'))`);
   }
