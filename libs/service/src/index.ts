@@ -13,6 +13,7 @@ export { registerGauges, registerQueueGauges } from './gauges.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { tokenVerifierOf } from './oidc/oidc-config.ts';
+export type { TokenVerifier } from './oidc/token-verifier.ts';
 export { sendProblem } from './problems.ts';
 export { runMain, runMigrations, runTask, type Main } from './run-main.ts';
 export { runService, startParts, stopParts, type Part, type ServiceOptions } from './run-service.ts';

@@ -21,18 +21,20 @@ type AuthorizationServerOptions = {
   programs?: Record<string, Registered>;
   /** People, by name. */
   people?: Record<string, Registered>;
-  /** The public client that people sign in through, and where it may send them back to. */
-  publicClient?: { id: string; redirectUris: string[]; logoutUris: string[] };
   /** How long access tokens last. Default 300 s. */
   tokenTtlS?: number;
 };
 
 type SigningKey = { kid: string; privateKey: KeyObject; publicKey: KeyObject };
 
+type PublicClient = { id: string; redirectUri: string };
+
 export type AuthorizationServer = {
   issuer: string;
   /** A token by client credentials. */
   tokenOf(program: string): Promise<string>;
+  /** Takes up the public client that people sign in through, and where it may send them back to. */
+  registerPublicClient(client: PublicClient): void;
   /** What it signs with now. */
   signingKey(): SigningKey;
   /** From now on it signs with another key, and publishes that one alone. */
@@ -47,6 +49,7 @@ export type AuthorizationServer = {
 /** Starts one. The port stays the same over `stop` and `start`. */
 export async function startAuthorizationServer(options: AuthorizationServerOptions): Promise<AuthorizationServer> {
   let key = newKey(1);
+  let publicClient: PublicClient | undefined;
   let provider: Provider | undefined;
   let server: Server | undefined;
   let port = 0;
@@ -55,7 +58,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   const start = async () => {
     server = createServer((request, response) => {
       asked.push(request.url?.split('?')[0] ?? '');
-      provider ??= createProvider(issuer(), { ...options, key });
+      provider ??= createProvider(issuer(), { ...options, key, publicClient });
       void answer(provider, request, response);
     });
     server.listen(port, '127.0.0.1');
@@ -77,6 +80,10 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
       const body = (await response.json()) as { access_token?: string };
       if (body.access_token === undefined) throw new Error(`no token: ${JSON.stringify(body)}`);
       return body.access_token;
+    },
+    registerPublicClient(client) {
+      publicClient = client;
+      provider = undefined;
     },
     signingKey: () => key,
     rotateKey() {
@@ -101,11 +108,53 @@ function newKey(number: number): SigningKey {
 
 const resource = 'urn:pawl';
 
-function createProvider(issuer: string, of: AuthorizationServerOptions & { key: SigningKey }): Provider {
+type ProviderOptions = AuthorizationServerOptions & { key: SigningKey; publicClient: PublicClient | undefined };
+
+function createProvider(issuer: string, of: ProviderOptions): Provider {
   const { audience, programs = {}, people = {}, publicClient, tokenTtlS = 300, key } = of;
   const registered = { ...programs, ...people };
   const scopes = [...new Set(Object.values(registered).flatMap(({ scope = '' }) => scope.split(' ')))];
   const scope = scopes.filter((word) => word !== '').join(' ');
+  return new Provider(issuer, {
+    clients: clientsOf(programs, publicClient),
+    scopes: ['openid', 'offline_access', ...scopes.filter((word) => word !== '')],
+    jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, alg: 'RS256', use: 'sig' }] },
+    cookies: { keys: ['only for tests'] },
+    clientBasedCORS: () => true,
+    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    interactions: { url: (_context, { uid }) => `/sign-in/${uid}` },
+    loadExistingGrant: (context) => grantEverything(context, scope),
+    issueRefreshToken: async () => true,
+    ttl: {
+      AccessToken: tokenTtlS,
+      ClientCredentials: tokenTtlS,
+      Interaction: 600,
+      Session: 3_600,
+      Grant: 3_600,
+      IdToken: 600,
+      RefreshToken: 3_600,
+    },
+    extraTokenClaims: (_context, token) => registered[nameOf(token)]?.claims,
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (context, form) => {
+          context.body = `${form}<button form="op.logoutForm" name="logout" value="yes">Yes, sign out</button>`;
+        },
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({ scope, audience, accessTokenFormat: 'jwt', accessTokenTTL: tokenTtlS }),
+      },
+    },
+  });
+}
+
+function clientsOf(programs: Record<string, Registered>, publicClient: PublicClient | undefined): ClientMetadata[] {
   const clients: ClientMetadata[] = Object.keys(programs).map((id) => ({
     client_id: id,
     client_secret: `secret-of-${id}`,
@@ -119,35 +168,12 @@ function createProvider(issuer: string, of: AuthorizationServerOptions & { key: 
       client_id: publicClient.id,
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
-      redirect_uris: publicClient.redirectUris,
-      post_logout_redirect_uris: publicClient.logoutUris,
+      redirect_uris: [publicClient.redirectUri],
+      post_logout_redirect_uris: [publicClient.redirectUri],
       response_types: ['code'],
     });
   }
-  const provider = new Provider(issuer, {
-    clients,
-    scopes: ['openid', 'offline_access', ...scopes.filter((word) => word !== '')],
-    jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, alg: 'RS256', use: 'sig' }] },
-    cookies: { keys: ['only for tests'] },
-    clientBasedCORS: () => true,
-    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
-    interactions: { url: (_context, { uid }) => `/sign-in/${uid}` },
-    loadExistingGrant: (context) => grantEverything(context, scope),
-    issueRefreshToken: async () => true,
-    ttl: { Interaction: 600, Session: 3_600, Grant: 3_600, IdToken: 600, RefreshToken: 3_600 },
-    extraTokenClaims: (_context, token) => registered[nameOf(token)]?.claims,
-    features: {
-      devInteractions: { enabled: false },
-      clientCredentials: { enabled: true },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: () => resource,
-        useGrantedResource: () => true,
-        getResourceServerInfo: () => ({ scope, audience, accessTokenFormat: 'jwt', accessTokenTTL: tokenTtlS }),
-      },
-    },
-  });
-  return provider;
+  return clients;
 }
 
 function nameOf(token: { clientId?: string | undefined; accountId?: string }): string {

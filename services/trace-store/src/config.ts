@@ -37,6 +37,15 @@ const configSchema = z.object({
   PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(0),
   /** Port for OTLP over gRPC, usually 4317. Absent: not served. Behind a proxy that ends TLS. */
   PAWL_OTLP_GRPC_PORT: integerVariable({ min: 1, max: 65_535 }).optional(),
+  /** The public client, of the issuer in `PAWL_OIDC_ISSUER`, that people sign in to the page through. Absent: with keys only. */
+  PAWL_OIDC_CLIENT_ID: z
+    .string()
+    .optional()
+    .transform((text) => text || undefined),
+  /** What the page asks the issuer for. */
+  PAWL_OIDC_SIGN_IN_SCOPE: z.string().min(1).default('openid'),
+  /** Further parameters of that question, as in an address, for example `audience=https://pawl.example.com`. */
+  PAWL_OIDC_SIGN_IN_PARAMETERS: z.string().default(''),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
 });

@@ -30,6 +30,7 @@ import { servePage } from './http/page.ts';
 import { serveQueues } from './http/queues.ts';
 import { serveReceiveOtlp } from './http/receive-otlp.ts';
 import { createReads } from './http/reads.ts';
+import { signInOf } from './http/sign-in.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
 import { createGrpcServer, type GrpcOptions } from './otlp/grpc-server.ts';
 import { createSpanReceiver } from './otlp/receive-spans.ts';
@@ -100,7 +101,7 @@ export async function createTraceStore(
   serveQueues(http, { bus, authorizer, factsBehind: () => countFactsBehind(bus) });
   serveGetTrace(http, { database, access, policy });
   serveGetBody(http, { database, access });
-  await servePage(http);
+  await servePage(http, { signIn: signInOf(config, tokens) });
 
   const listening = listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
   const connections = closing(async () => {

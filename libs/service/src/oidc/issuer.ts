@@ -32,7 +32,10 @@ const discoverySchema = z.object({
   authorization_endpoint: z.url().optional(),
   token_endpoint: z.url().optional(),
   end_session_endpoint: z.url().optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
 });
+/** Of an issuer's discovery document, what is used. */
 export type Discovery = z.infer<typeof discoverySchema>;
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 

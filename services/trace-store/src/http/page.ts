@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Http } from '@pawl/service';
+import type { SignIn } from './sign-in.ts';
 
 const builtFolder = fileURLToPath(new URL('../../web/dist/', import.meta.url));
 
@@ -15,25 +16,34 @@ const addresses = ['/', '/runs', '/runs/:runId', '/approvals', '/sessions', '/co
 
 const notBuilt = 'The page has not been built yet: run `npm run build` in the folder of Pawl, then reload.\n';
 
-/** Nothing runs, loads or connects but what this service serves itself. */
-const securityHeaders = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "connect-src 'self'",
-    "img-src 'self' data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-} as const;
+/** Nothing runs, loads or connects but what this service serves itself; to sign in, the page also asks the issuer. */
+function securityHeaders(signIn: SignIn | undefined) {
+  return {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      ["connect-src 'self'", ...(signIn?.origins() ?? [])].join(' '),
+      "img-src 'self' data:",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+  };
+}
 
-/** Serves the page at its addresses, and its files under /page/. `folder` is where it was built. */
-export async function servePage(http: Http, folder: string = builtFolder): Promise<void> {
+export type PageOptions = {
+  /** Where it was built. */
+  folder?: string;
+  /** How people sign in; absent: with keys only. */
+  signIn?: SignIn | undefined;
+};
+
+/** Serves the page at its addresses, and its files under /page/. */
+export async function servePage(http: Http, { folder = builtFolder, signIn }: PageOptions = {}): Promise<void> {
   await http.register(fastifyStatic, {
     root: folder,
     prefix: '/page/',
@@ -45,14 +55,18 @@ export async function servePage(http: Http, folder: string = builtFolder): Promi
       const isHashed = path.includes('/assets/');
       reply.headers({
         'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
-        ...securityHeaders,
+        ...securityHeaders(signIn),
       });
     },
+  });
+  http.get('/page/sign-in.json', { schema: { hide: true } }, async (_request, reply) => {
+    void reply.header('cache-control', 'no-cache');
+    return (await signIn?.describe()) ?? { server: null };
   });
   for (const path of addresses) {
     http.get(path, { schema: { hide: true } }, async (_request, reply) => {
       if (existsSync(join(folder, 'index.html'))) return reply.sendFile('index.html');
-      return reply.code(503).headers(securityHeaders).type('text/plain; charset=utf-8').send(notBuilt);
+      return reply.code(503).headers(securityHeaders(signIn)).type('text/plain; charset=utf-8').send(notBuilt);
     });
   }
 }

@@ -1,7 +1,8 @@
 /** The frame of every view: the bar with where one can go, language and colours, and whose key is used. */
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { ApiError, forgetKey, getKey } from './api/request.ts';
+import { ApiError, forgetCredential, hasCredential } from './api/request.ts';
+import { isSignedIn, signOut } from './api/sign-in.ts';
 import { readTheme, setTheme, type Theme } from './preferences.ts';
 import type { Language } from './record/format.ts';
 import { Link, useAddress } from './router.tsx';
@@ -16,22 +17,25 @@ import { RunView } from './views/run/run-view.tsx';
 import { Sessions } from './views/sessions.tsx';
 import { changeLanguage, useWords } from './words/words.tsx';
 
-export function App() {
+type Problem = 'key.wrong' | 'signIn.ended' | 'signIn.failed';
+
+export function App({ problem: problemAtStart }: { problem: Problem | undefined }) {
   const { say } = useWords();
-  const [hasKey, setHasKey] = useState(getKey() !== null);
-  const [problem, setProblem] = useState<'key.wrong'>();
+  const [hasKey, setHasKey] = useState(hasCredential);
+  const [problem, setProblem] = useState(problemAtStart);
   const client = useMemo(
     () =>
       createClient((error) => {
         if (error.status !== 401) return;
-        forgetKey();
-        setProblem('key.wrong');
+        setProblem(isSignedIn() ? 'signIn.ended' : 'key.wrong');
+        forgetCredential();
         setHasKey(false);
       }),
     [],
   );
   const forget = () => {
-    forgetKey();
+    if (isSignedIn()) signOut();
+    forgetCredential();
     client.clear();
     setProblem(undefined);
     setHasKey(false);
@@ -127,7 +131,7 @@ function Bar({ hasKey, onForget }: { hasKey: boolean; onForget(): void }) {
       <Choices />
       {hasKey && (
         <button type="button" className="link" onClick={onForget}>
-          {say('key.forget')}
+          {say(isSignedIn() ? 'signIn.out' : 'key.forget')}
         </button>
       )}
     </header>

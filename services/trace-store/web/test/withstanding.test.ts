@@ -204,7 +204,7 @@ describe('a reader who can not see the page', () => {
 
 test('a service whose page has not been built says in one sentence what to do', async () => {
   const { http } = await createHttp({ name: 'unbuilt', log: createLog('unbuilt', 'silent'), checks: {} });
-  await servePage(http, '/nowhere/at/all');
+  await servePage(http, { folder: '/nowhere/at/all' });
   const { statusCode, body } = await http.inject('/');
   await http.close();
   expect([statusCode, body]).toEqual([

@@ -20,8 +20,11 @@ const args = [
 ];
 
 export type BrowserUnderTest = {
-  /** A tab at an address of the page that `url` serves, with the key of an app. */
-  open(url: string, path: string, options?: BrowserContextOptions): Promise<Page>;
+  /**
+   * A tab at an address of the page that `url` serves, with the key of an app; or without a key where people sign in
+   * through an issuer, which is the one other host that may be asked then.
+   */
+  open(url: string, path: string, options?: BrowserContextOptions & { issuer?: string }): Promise<Page>;
 };
 
 /** Chromium for the tests of a file. Tests are skipped where there is none. */
@@ -48,7 +51,7 @@ export function useBrowser(): BrowserUnderTest {
   });
   afterAll(() => browser?.close());
   return {
-    async open(url, path, options = {}) {
+    async open(url, path, { issuer, ...options } = {}) {
       if (!browser) throw new TypeError('the browser has not been started');
       const context = await browser.newContext({
         viewport: { width: 1_280, height: 900 },
@@ -59,8 +62,8 @@ export function useBrowser(): BrowserUnderTest {
       const page = await context.newPage();
       if (pageSlowness > 1) await slowDown(page);
       pages.push(page);
-      watch(page, url, (fault) => faults.push(fault));
-      await page.goto(`${url}${path}#key=${key}`);
+      watch(page, [url, ...(issuer === undefined ? [] : [issuer])], (fault) => faults.push(fault));
+      await page.goto(`${url}${path}${issuer === undefined ? `#key=${key}` : ''}`);
       await page.locator('h1').first().waitFor();
       return page;
     },
@@ -99,14 +102,15 @@ async function slowDown(page: Page): Promise<void> {
   });
 }
 
-function watch(page: Page, url: string, onFault: (fault: string) => void): void {
+function watch(page: Page, allowed: readonly string[], onFault: (fault: string) => void): void {
   page.on('pageerror', (error) => onFault(`error on the page: ${error.message}`));
   page.on('dialog', (dialog) => {
     onFault(`a dialog opened: ${dialog.message()}`);
     void dialog.dismiss();
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) onFault(`asked for ${request.url()}`);
+    const isAllowed = [...allowed, 'data:'].some((start) => request.url().startsWith(start));
+    if (!isAllowed) onFault(`asked for ${request.url()}`);
   });
   page.on('console', (message) => {
     if (/content security policy|react/i.test(message.text()) && message.type() === 'error') onFault(message.text());

@@ -1,4 +1,8 @@
-/** Requests with the reader's key. The key stays in this tab's session and is sent nowhere but to where the page came from. */
+/**
+ * Requests with the reader's key, or with the token of who has signed in. Both stay in this tab's session and are sent nowhere
+ * but to where the page came from.
+ */
+import { currentToken, endSession, isSignedIn } from './sign-in.ts';
 
 const storageName = 'pawl.key';
 
@@ -21,16 +25,18 @@ export function takeKeyFromAddress(): void {
   history.replaceState(null, '', location.pathname + location.search);
 }
 
-export function getKey(): string | null {
-  return sessionStorage.getItem(storageName);
+/** Whether the reader has a key or has signed in. */
+export function hasCredential(): boolean {
+  return sessionStorage.getItem(storageName) !== null || isSignedIn();
 }
 
 export function setKey(key: string): void {
   sessionStorage.setItem(storageName, key.trim());
 }
 
-export function forgetKey(): void {
+export function forgetCredential(): void {
   sessionStorage.removeItem(storageName);
+  endSession();
 }
 
 export type RequestOptions = {
@@ -44,10 +50,11 @@ export type RequestOptions = {
 /** The response to a request that was accepted. Throws ApiError otherwise. */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', body, headers = {}, signal } = options;
+  const credential = sessionStorage.getItem(storageName) ?? (await currentToken());
   const response = await fetch(path, {
     method,
     headers: {
-      authorization: `Bearer ${getKey()}`,
+      authorization: `Bearer ${credential}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
