@@ -53,6 +53,15 @@ export const mcpServerSchema = z.strictObject({
     command: z.string().min(1).optional(),
     args: z.array(z.string()).optional(),
     headers: z.record(z.string(), z.string()).optional(),
+    /** OAuth 2 client credentials, sent to this issuer alone. `clientSecret` may be, and should be, `${secret:NAME}`. */
+    oauth: z
+      .strictObject({
+        issuer: z.url({ protocol: /^https?$/ }),
+        clientId: z.string().min(1).max(500),
+        clientSecret: z.string().min(1).max(2_000),
+        scope: z.string().max(1_000).optional(),
+      })
+      .optional(),
     env: z.record(z.string(), z.string()).optional(),
     roots: z.array(z.string()).optional(),
   }),

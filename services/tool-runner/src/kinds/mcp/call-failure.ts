@@ -1,5 +1,5 @@
 /** What errors of the MCP client library, its transports and ours mean for the call. Pure. */
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { OAuthError, ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
 import { refusal, type Failure } from '../../call/outcome.ts';
 import { TargetNotAllowedError } from '../http/targets.ts';
 import { guardCodes, rpcCodes } from './reply-guard.ts';
@@ -92,7 +92,8 @@ function credentials(server: string): Failure {
 }
 
 function isCredentialProblem(error: unknown): boolean {
-  if (error instanceof UnauthorizedError) return true;
+  // What the authorization server refuses is not worth another try either.
+  if (causes(error).some((cause) => cause instanceof UnauthorizedError || cause instanceof OAuthError)) return true;
   return error instanceof SdkHttpError && (error.status === 401 || error.status === 403);
 }
 

@@ -1,7 +1,12 @@
 /** One connection to one MCP server, by HTTP or to a child process, in whichever revision of the protocol it speaks. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { pathToFileURL } from 'node:url';
-import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import {
+  Client,
+  ClientCredentialsProvider,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import type { McpServer } from '@pawl/contracts';
 import { z } from 'zod';
 import type { Stage } from '../../results/result-store.ts';
@@ -38,6 +43,8 @@ export type ConnectOptions = {
   /** Headers and environment with their secrets filled in. */
   headers: Record<string, string>;
   environment: Record<string, string>;
+  /** With the secret filled in. */
+  oauth: McpServer['spec']['oauth'];
   targets: Targets;
   bytesMax: number;
   stage: Stage;
@@ -120,7 +127,7 @@ function transportOf(
   options: ConnectOptions,
   call: () => CallScope | undefined,
 ): { transport: Transport; fetch?: GuardedFetch } {
-  const { spec, headers, environment, targets, bytesMax, stage } = options;
+  const { spec, headers, environment, oauth, targets, bytesMax, stage } = options;
   if (spec.url === undefined) {
     const { command = '', args = [] } = spec;
     return { transport: new StdioTransport({ command, args, environment, bytesMax, stage, call }) };
@@ -128,9 +135,16 @@ function transportOf(
   const fetch = createGuardedFetch({ targets, bytesMax, stage, call });
   const transport = new StreamableHTTPClientTransport(new URL(spec.url), {
     fetch: fetch.fetch,
+    ...(oauth ? { authProvider: providerOf(oauth) } : {}),
     requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },
   });
   return { transport, fetch };
+}
+
+/** Asks the issuer for a token when the server wants one, and again when it is no longer taken. */
+function providerOf({ issuer, clientId, clientSecret, scope }: NonNullable<McpServer['spec']['oauth']>) {
+  const given = { clientId, clientSecret, clientName: 'pawl', expectedIssuer: issuer };
+  return new ClientCredentialsProvider({ ...given, ...(scope === undefined ? {} : { scope }) });
 }
 
 type Reading = { isOverHttp: boolean; changesSoFar: () => number };

@@ -46,12 +46,15 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       if (problem !== undefined) return { failure: refusal('target_not_allowed', problem) };
       const headers = filled(spec.headers ?? {}, options.secrets(app));
       const environment = filled(spec.env ?? {}, options.secrets(app));
+      const secret = filled({ secret: spec.oauth?.clientSecret ?? '' }, options.secrets(app));
       if ('failure' in headers) return headers;
+      if ('failure' in secret) return secret;
       if ('failure' in environment) return environment;
       const { targets, bytesMax, stage, commandPath } = options;
+      const oauth = spec.oauth && { ...spec.oauth, clientSecret: secret.values['secret'] ?? '' };
       const given = { PATH: commandPath, ...environment.values };
       const connection = await pool.get(keyOf(app, name), found.revision, () =>
-        connectServer({ spec, headers: headers.values, environment: given, targets, bytesMax, stage }),
+        connectServer({ spec, headers: headers.values, environment: given, oauth, targets, bytesMax, stage }),
       );
       return { connection };
     },
