@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Observation, RunView } from '@pawl/contracts';
 import type { Conversation, SimReply } from '@pawl/sim';
-import { useTestServers } from '@pawl/testkit';
+import { eventually, useTestServers } from '@pawl/testkit';
 import { startStack, type Stack } from './stack.ts';
 import { startToolServer, type ToolServer } from './tool-server.ts';
 
@@ -15,6 +15,7 @@ const answer = `Beginning. ${'Something in the middle. '.repeat(400)}The end.\u2
 function respond({ question, turn, observations, messages }: Conversation): SimReply {
   const [kind] = question.split(' ');
   if (kind === 'part') return { answer };
+  if (kind === 'pay') return turn === 0 ? { calls: [{ tool: 'pay', args: {} }] } : { answer: 'Paid.' };
   if (kind === 'wrong' && turn === 0) {
     const args = { question: 7, more: true };
     return { calls: ['ask_helper', 'look'].map((tool) => ({ tool, args })) };
@@ -23,7 +24,8 @@ function respond({ question, turn, observations, messages }: Conversation): SimR
     const { ref } = JSON.parse(messages.at(-1)?.text ?? '{}') as { ref?: string };
     return { calls: [{ tool: 'read', args: { ref, offset: 5_000 } }] };
   }
-  if (turn === 0) return { calls: [{ tool: 'ask_helper', args: { question: 'part 1' } }] };
+  const part = kind === 'delegate' ? 'pay 1' : 'part 1';
+  if (turn === 0) return { calls: [{ tool: 'ask_helper', args: { question: part } }] };
   return { answer: `Heard ${observations.length}.` };
 }
 
@@ -38,7 +40,8 @@ beforeAll(async () => {
     builtin: { name: 'read_result' },
     parameters: { type: 'object', properties: { ref: { type: 'string' }, offset: { type: 'integer' } } },
   });
-  await stack.api.putAgent('helper', {});
+  await stack.api.putTool('pay', { effect: 'write', http: { method: 'POST', url: `${tools.url}/done` } });
+  await stack.api.putAgent('helper', { tools: ['pay'], approvals: [{ tool: 'pay' }] });
   const own = { tools: ['ask_helper', 'look', 'read'] };
   await stack.api.putAgent('clerk', own);
   await stack.api.putAgent('careful', { ...own, approvals: [{ tool: 'ask_helper' }] });
@@ -104,4 +107,22 @@ it('runs once a person has approved it, with what the person made of the argumen
   const [child] = await runsOf('helper');
   expect(child).toMatchObject({ parent: { runId: run.id }, stopReason: 'final_answer' });
   expect((await stack.api.events(child?.id ?? '')).body).toContain('"input":"part 2"');
+});
+
+it('may wait for a person as long as it has to, without using up the time of the run above it', async () => {
+  // `hasOpenSubRun` in limits.ts, and `waitedMs` of what the sub-run has spent.
+  const limits = { wallClock: '2s' };
+  const { body: run } = await stack.api.startRun({ agent: 'clerk', input: 'delegate it', limits });
+  const child = await eventually(async () =>
+    (await runsOf('helper')).find(({ parent, status }) => parent?.runId === run.id && status === 'waiting'),
+  );
+  // Time is what is tested: the whole wall clock passes while a person thinks about it.
+  await eventually(() => Date.now() > Date.parse(run.startedAt) + 4_000, { withinMs: 10_000 });
+  expect((await stack.api.getRun(run.id)).body.status).toBe('running');
+  const [pending] = child.pending;
+  if (!pending) throw new Error('nothing waits');
+  await stack.api.decide(child.id, pending, { decision: 'approve' });
+  const ended = await stack.api.getRunWhen(run.id, 'ended', 'paused');
+  expect(ended).toMatchObject({ stopReason: 'final_answer', answer: 'Heard 1.' });
+  expect(ended.waitedMs).toBeGreaterThan(2_000);
 });

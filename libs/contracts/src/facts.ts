@@ -126,7 +126,14 @@ export const observedSchema = z.object({
   startedAt: isoTimeSchema,
   durationMs: z.number().nonnegative(),
   /** What the sub-run that answered the call has used. */
-  spent: z.object({ tokens: index, costNanoUsd: nanoUsdSchema }).optional(),
+  spent: z
+    .object({
+      tokens: index,
+      costNanoUsd: nanoUsdSchema,
+      /** How long it waited for people. */
+      waitedMs: z.number().nonnegative().optional(),
+    })
+    .optional(),
 });
 export type Observed = z.infer<typeof observedSchema>;
 

@@ -92,6 +92,8 @@ export const runViewSchema = z.object({
   /** Calls that wait for a person. */
   pending: z.array(pendingCallSchema),
   traceId: z.string(),
+  /** On a run that has stopped: how long it waited for people, which its wall clock does not count. */
+  waitedMs: z.number().nonnegative().optional(),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
   /** The run that this one answers a call of. */

@@ -46,7 +46,8 @@ export type SubRunsOptions = {
 
 export function createSubRuns(using: SubRunsOptions): SubRuns {
   const report = async (view: RunView, child: Started) => {
-    const spent = { tokens: view.tokens, costNanoUsd: view.cost.nanoUsd };
+    const { tokens, cost, waitedMs = 0 } = view;
+    const spent = { tokens, costNanoUsd: cost.nanoUsd, waitedMs };
     const observation = child.parent ? await observationOf(using.bus, view, child) : undefined;
     if (observation) await publishAnswer(using.bus, child, { observation, spent });
   };

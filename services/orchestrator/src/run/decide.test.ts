@@ -190,14 +190,17 @@ describe('limits', () => {
   });
 });
 
-it('stops a sub-run that is not done when the time of the run is over: it may wait for a person', () => {
+it('does not count the time that a sub-run waits for a person, which ends by a deadline of its own', () => {
   const withHelper = definitionWith([{ name: 'helper', agent: { name: 'helper' } }]);
   const asked = stateOf(started({ wallClockMs: 10_000 }), thought(0, { calls: [call('helper')] }));
   const [acted] = written(decide(asked, withHelper, startMs + 1_000));
   const state = (acted && evolve(asked, acted)) ?? asked;
-  const late = decide(state, withHelper, startMs + 11_000);
-  expect(late.map(({ type }) => type)).toEqual(['stop-subrun', 'write', 'wake']);
-  expect(written(late)[0]).toMatchObject({ kind: 'observed', observation: { status: 'timeout' } });
+  const late = startMs + 60_000;
+  expect(decide(state, withHelper, late)).toMatchObject([{ type: 'subrun' }, { type: 'wake' }]);
+  const answer = (waitedMs: number): RunState =>
+    evolve(state, { ...observed(0, 0), tool: 'helper', spent: { tokens: 1, costNanoUsd: '1', waitedMs } }) ?? state;
+  expect(decide(answer(55_000), withHelper, late)[0]).toMatchObject({ type: 'think', purpose: 'think' });
+  expect(endOf(decide(answer(0), withHelper, late))).toMatchObject({ stopReason: 'deadline' });
 });
 
 describe('cancel', () => {

@@ -13,7 +13,7 @@ import {
 } from '@pawl/contracts';
 import { limitsOf, type RunState } from './state.ts';
 import { totalsOf } from './totals.ts';
-import { waitedMs } from './waiting.ts';
+import { hasOpenSubRun, waitedMs } from './waiting.ts';
 
 export const defaultLimits: SettledLimits = {
   steps: 10,
@@ -80,12 +80,18 @@ export function raiseLimits(from: SettledLimits, change: Limits): SettledLimits 
 export function deadlineMs(state: RunState, nowMs: number): number {
   const resumed = state.resumes.at(-1)?.resumed;
   const fromMs = Date.parse(resumed?.at ?? state.started.at);
-  return Date.parse(resumed?.deadlineAt ?? state.started.deadlineAt) + waitedMs(state, { fromMs, nowMs });
+  const countedMs = Date.parse(resumed?.deadlineAt ?? state.started.deadlineAt) + waitedMs(state, { fromMs, nowMs });
+  // A sub-run ends by a deadline of its own, which is no later. When it does not, it waits for a person, and so does this run.
+  return hasOpenSubRun(state) ? Math.max(countedMs, nowMs + closingReserveMs(state)) : countedMs;
 }
 
 /** When the loop has to stop so that the closing call still fits: the deadline less a tenth of the wall clock, 10 s at the most. */
 export function closingTimeMs(state: RunState, nowMs: number): number {
-  return deadlineMs(state, nowMs) - Math.min(10_000, limitsOf(state).wallClockMs / 10);
+  return deadlineMs(state, nowMs) - closingReserveMs(state);
+}
+
+function closingReserveMs(state: RunState): number {
+  return Math.min(10_000, limitsOf(state).wallClockMs / 10);
 }
 
 /** What the loop may make the run cost in all: a tenth, at the least, is kept back for the closing call. */

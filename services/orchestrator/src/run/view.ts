@@ -4,7 +4,7 @@ import { circlingBefore, hasFailedBefore } from './guards.ts';
 import { planOf } from './plan.ts';
 import { seededTurns, pauseOf, type RunState } from './state.ts';
 import { totalsOf } from './totals.ts';
-import { isWaitingOnly, waitingCalls } from './waiting.ts';
+import { isWaitingOnly, waitedMs, waitingCalls } from './waiting.ts';
 
 export function viewOf(state: RunState): RunView {
   const plan = planOf(state, state.turns.length);
@@ -31,11 +31,17 @@ export function viewOf(state: RunState): RunView {
     ...(plan ? { plan: plan.items } : {}),
     pending,
     traceId: started.traceId,
+    ...(stopped ? { waitedMs: waitedUntil(state, stopped.at) } : {}),
     startedAt: started.at,
     endedAt: ended?.at ?? null,
     ...(started.parent ? { parent: { runId: started.parent.runId, callId: callIdOf(started.parent) } } : {}),
     ...(started.forkOf ? { forkOf: started.forkOf } : {}),
   };
+}
+
+/** How long a run had waited for people when it stopped. */
+function waitedUntil(state: RunState, at: string): number {
+  return waitedMs(state, { fromMs: Date.parse(state.started.at), nowMs: Date.parse(at) });
 }
 
 /** What the run is doing. Circling counts with the default guards here: it only names the phase. */

@@ -25,10 +25,17 @@ export function waitedMs(state: RunState, since: { fromMs: number; nowMs: number
   return state.turns.reduce((sum, turn) => {
     const asked = turn.acted?.calls.filter(({ admission }) => admission === 'approval' || admission === 'input') ?? [];
     const actedAtMs = Date.parse(turn.acted?.at ?? '');
-    if (asked.length === 0 || actedAtMs < since.fromMs) return sum;
-    const until = asked.map((call) => decidedAtMs(state, turn, call) ?? since.nowMs);
-    return sum + Math.max(0, Math.max(...until) - actedAtMs);
+    if (!turn.acted || actedAtMs < since.fromMs) return sum;
+    const own = asked.map((call) => (decidedAtMs(state, turn, call) ?? since.nowMs) - actedAtMs);
+    const ofSubRuns = Object.values(turn.observed).map(({ spent }) => spent?.waitedMs ?? 0);
+    return sum + Math.max(0, ...own, ...ofSubRuns);
   }, 0);
+}
+
+/** Whether another run is to answer a call of this one. */
+export function hasOpenSubRun(state: RunState): boolean {
+  const turn = state.turns.at(-1);
+  return turn?.acted?.calls.some(({ i, admission }) => admission === 'subrun' && !turn.observed[i]) ?? false;
 }
 
 function decidedAtMs(state: RunState, turn: Turn, call: ActedCall): number | undefined {
