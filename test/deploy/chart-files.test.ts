@@ -46,6 +46,18 @@ describe('variables', () => {
   });
 });
 
+test('what is shown for production keeps three copies, each on its disk before it is acknowledged', () => {
+  const production = valuesSchema.parse(parse(read('examples/production.yaml')));
+  expect(production.nats).toMatchObject({ mode: 'external', streamReplicas: 3, users: true });
+  const { config } = parse(read('examples/servers/nats-values.yaml')) as {
+    config: { cluster: object; jetstream: { merge: object }; merge: { authorization: { users: object[] } } };
+  };
+  expect(config.cluster).toMatchObject({ enabled: true, replicas: 3 });
+  expect(config.jetstream.merge).toEqual({ sync_interval: 'always' });
+  expect(config.merge.authorization.users).toHaveLength(6);
+  expect(read('files/nats.conf')).toContain('sync_interval: always');
+});
+
 test('every path of a service leads in from outside', () => {
   const routes = JSON.parse(read('files/routes.json')) as Record<string, { port: number; paths: string[] }>;
   expect(Object.keys(routes)).toEqual(services.map(({ name }) => name));

@@ -4,6 +4,7 @@ export { createDefinitions, type Definitions } from './definitions.ts';
 export { publishDelta, subscribeDeltas } from './deltas.ts';
 export { followFacts, readFacts, type Following, type FollowOptions, type ReceivedFact } from './follow.ts';
 export { connectKeys, type Keys } from './keys.ts';
+export { setCopies } from './layout.ts';
 export { holdLeases, type Leases } from './leases.ts';
 export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';

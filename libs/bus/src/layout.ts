@@ -10,7 +10,7 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { Kvm, type KV } from '@nats-io/kv';
 import { Objm, type ObjectStore } from '@nats-io/obj';
-import { buckets, streams, streamSubjects, UnavailableError } from '@pawl/contracts';
+import { allStreams, buckets, streams, streamSubjects, UnavailableError } from '@pawl/contracts';
 
 /** How long a partition's lease lives without being renewed. */
 export const leaseTtlMs = 6_000;
@@ -71,6 +71,18 @@ async function ensureStream(
     if (!(error instanceof Error && 'code' in error && error.code === streamNotFound)) throw error;
     await jsm.streams.add(config);
   }
+}
+
+/** Gives every stream this many copies, and tells which had others. Throws what the server says where it has too few servers. */
+export async function setCopies(jsm: JetStreamManager, replicas: number): Promise<string[]> {
+  const changed: string[] = [];
+  for (const name of allStreams) {
+    const { config } = await jsm.streams.info(name);
+    if (config.num_replicas === replicas) continue;
+    await jsm.streams.update(name, { num_replicas: replicas });
+    changed.push(name);
+  }
+  return changed;
 }
 
 async function pinPartitions(settings: KV, wanted: number | undefined): Promise<number> {

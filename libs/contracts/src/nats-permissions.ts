@@ -2,7 +2,7 @@
  * What each service may do on NATS, and no more: one user per service, so that whoever gets hold of one can't write the words
  * of another. Deployments are generated from here. A subject that a service uses and that is not here is refused by the server.
  */
-import { buckets, streams, streamSubjects, subjects } from './subjects.ts';
+import { allStreams, buckets, keyValueStream, objectStream, streams, streamSubjects, subjects } from './subjects.ts';
 
 /** Subject patterns that a user may publish to and subscribe to; everything else is refused. */
 export type NatsPermissions = { publish: string[]; subscribe: string[] };
@@ -10,16 +10,8 @@ export type NatsPermissions = { publish: string[]; subscribe: string[] };
 const every = '*';
 const factsOfSlot = (slot: string) => subjects.factsOfRun(every, every).replace(/>$/, slot);
 const stops = ['cancel', 'ended'].map(factsOfSlot);
-const keyValue = (bucket: string) => `KV_${bucket}`;
-const objects = (bucket: string) => `OBJ_${bucket}`;
 
 const { registry, definitions, keys, leases, settings, claims, results } = buckets;
-const allStreams = [
-  ...Object.values(streams),
-  ...[registry, definitions, keys, leases, settings].map(keyValue),
-  ...[claims, results].map(objects),
-];
-
 /** Looking at a stream, and making it where it is missing: any service brings back what a server has lost. */
 const layout = [
   '$JS.API.INFO',
@@ -38,17 +30,17 @@ const purge = (stream: string) => `$JS.API.STREAM.PURGE.${stream}`;
 const put = (bucket: string, key = '>') => `$KV.${bucket}.${key}`;
 const declare = (...kinds: string[]) => kinds.map((kind) => put(registry, `*.${kind}.*`));
 const objectStore = (bucket: string) => [
-  ...get(objects(bucket)),
-  ...consume(objects(bucket)),
-  purge(objects(bucket)),
+  ...get(objectStream(bucket)),
+  ...consume(objectStream(bucket)),
+  purge(objectStream(bucket)),
   `$O.${bucket}.>`,
 ];
 
 /** What every service does: it reads what is declared, keys and settings, and bodies that were too large for a message. */
 const everyone = [
   ...layout,
-  ...get(keyValue(settings)),
-  ...[registry, keys].map(keyValue).flatMap(consume),
+  ...get(keyValueStream(settings)),
+  ...[registry, keys].map(keyValueStream).flatMap(consume),
   ...objectStore(claims),
 ];
 
@@ -60,11 +52,11 @@ const services = {
       streamSubjects.ACT,
       ...consume(streams.runs),
       ...[streams.runs, streams.think, streams.act].flatMap(get),
-      ...[definitions, leases].map(keyValue).flatMap(get),
+      ...[definitions, leases].map(keyValueStream).flatMap(get),
       ...[definitions, leases].map((bucket) => put(bucket)),
       ...declare('agents'),
       put(settings, 'partitions'),
-      purge(keyValue(leases)),
+      purge(keyValueStream(leases)),
     ],
     subscribe: [subjects.deltasOfRun(every, every)],
   },
@@ -86,7 +78,7 @@ const services = {
       factsOfSlot('observed.*.*'),
       ...consume(streams.act),
       ...get(streams.runs),
-      ...get(keyValue(definitions)),
+      ...get(keyValueStream(definitions)),
       ...objectStore(results),
       ...declare('tools', 'data-sources', 'mcp-servers'),
       subjects.toolCancelled('>'),
@@ -109,7 +101,7 @@ const setup: NatsPermissions = {
   publish: [
     ...layout,
     ...allStreams.map((stream) => `$JS.API.STREAM.UPDATE.${stream}`),
-    ...get(keyValue(settings)),
+    ...get(keyValueStream(settings)),
     put(settings, 'partitions'),
     ...[streams.think, streams.act].flatMap(consume),
   ],

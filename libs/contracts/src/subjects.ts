@@ -38,6 +38,18 @@ export const buckets = {
   results: 'pawl_results',
 } as const;
 
+/** The stream behind a bucket of keys and values. */
+export const keyValueStream = (bucket: string) => `KV_${bucket}`;
+/** The stream behind an object store. */
+export const objectStream = (bucket: string) => `OBJ_${bucket}`;
+
+/** Every stream that Pawl stands on. */
+export const allStreams: readonly string[] = [
+  ...Object.values(streams),
+  ...[buckets.registry, buckets.definitions, buckets.keys, buckets.leases, buckets.settings].map(keyValueStream),
+  ...[buckets.claims, buckets.results].map(objectStream),
+];
+
 /** The partition of a run: the same everywhere, for a given number of partitions. */
 export function partitionOf(runId: string, partitions: number): number {
   return createHash('sha256').update(runId).digest().readUInt32BE(0) % partitions;
