@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, startChild, type Child } from '@pawl/devstack';
+import { freePort, startChild, type Child, type ChildExit } from '@pawl/devstack';
 import { createSim, type Sim, type SimModel } from '@pawl/sim';
 import { eventually, type TestServers } from '@pawl/testkit';
 import { adminKey, createApi, createKey, type Api, type Urls } from './api.ts';
@@ -22,9 +22,18 @@ export type Processes = {
   /** Stops a service's process as if its machine stood still, until `thaw`. */
   freeze(name: ServiceName): void;
   thaw(name: ServiceName): void;
-  /** Starts one more replica of a service, which lives until `stop`. */
-  startSpare(name: ServiceName): Promise<void>;
+  /** The replica that was there from the beginning. */
+  replica(name: ServiceName): Replica;
+  /** Starts one more replica of a service, which lives until `stop` at the latest. */
+  startSpare(name: ServiceName): Promise<Replica>;
   stop(): Promise<void>;
+};
+
+/** A replica at an address of its own. */
+export type Replica = {
+  url: string;
+  /** SIGTERM; gives how it ended. It is killed when it takes longer than three minutes. */
+  stop(): Promise<ChildExit>;
 };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -67,13 +76,27 @@ export async function startProcesses(options: ProcessesOptions): Promise<Process
     },
     freeze: (name) => signal(name, 'SIGSTOP'),
     thaw: (name) => signal(name, 'SIGCONT'),
-    startSpare: async (name) => void spares.push(await launch.start(name, await freePort(0))),
+    replica(name) {
+      const child = children.get(name);
+      if (!child) throw new Error(`${name} was not started`);
+      return replicaOf(launch.urlOf(name), child);
+    },
+    async startSpare(name) {
+      const port = await freePort(0);
+      const child = await launch.start(name, port);
+      spares.push(child);
+      return replicaOf(launch.urlOf(name, port), child);
+    },
     async stop() {
       await Promise.all([...children.values(), ...spares].map((child) => child.stop()));
       await sim.stop();
       await rm(logs, { recursive: true, force: true });
     },
   };
+}
+
+function replicaOf(url: string, child: Child): Replica {
+  return { url, stop: () => child.stop(180_000) };
 }
 
 /** Starts programs of services, each always on the same port unless another is given; their logs stay where a failure names them. */
@@ -101,6 +124,7 @@ async function createLauncher(options: ProcessesOptions, logs: string) {
       },
     });
   return {
+    urlOf,
     urls: {
       orchestrator: urlOf('orchestrator'),
       toolRunner: urlOf('tool-runner'),

@@ -2,8 +2,9 @@
  * The HTTP server that every service has: zod on every route, problem documents, health, metrics, OpenAPI.
  * Liveness asks nothing but the process; readiness asks the given checks and says 503 while the service drains.
  *
- * A service that drains serves on, and parts with its clients: idle connections are closed, and every answer closes its own.
- * So none of them sends a request into a connection that is about to go.
+ * A service that drains serves on and parts with its clients: every answer closes its connection, so they go elsewhere with
+ * their next request. Connections that are still idle when it stops are closed then and no sooner: whoever uses one would
+ * send a request into a connection that is just going.
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type RawServerDefault } from 'fastify';
 import swagger from '@fastify/swagger';
@@ -135,13 +136,7 @@ function createDrain(http: Http): { isOn(): boolean; begin(): void } {
   http.server.prependListener('request', (_request, response) => {
     if (isOn) response.shouldKeepAlive = false;
   });
-  return {
-    isOn: () => isOn,
-    begin() {
-      isOn = true;
-      http.server.closeIdleConnections();
-    },
-  };
+  return { isOn: () => isOn, begin: () => void (isOn = true) };
 }
 
 function portOf(http: Http): number {
