@@ -188,6 +188,22 @@ describe('variables', () => {
     }
   });
 
+  test('of all services and of one come from values, numbers as they are', async () => {
+    const values = {
+      ...leastValues,
+      config: { PAWL_OIDC_ISSUER: 'https://issuer' },
+      'toolRunner.config': { PAWL_CALLS_MAX: 10_000, PAWL_RESULT_BYTES_MAX: 67_108_864, PAWL_MCP_COMMANDS: '*' },
+    };
+    const objects = await render(renderings.helm, { values });
+    for (const { name } of services) {
+      const [container] = containersOfPod(objects, `Deployment pawl-${name}`);
+      const environment = plainEnv(container);
+      expect(environment['PAWL_OIDC_ISSUER']).toBe('https://issuer');
+      const isRunner = name === 'tool-runner';
+      expect(environment['PAWL_RESULT_BYTES_MAX']).toBe(isRunner ? '67108864' : undefined);
+    }
+  });
+
   test('name files that are mounted', () => {
     const files = pawlContainers().flatMap(({ container }) =>
       container.env

@@ -37,14 +37,14 @@ export const managedVariables = new Set([
   'OTEL_SERVICE_NAME',
 ]);
 
-/** The other variables of a service, by name: a misspelt one is refused before anything is installed. */
-function configOf(variableNames: readonly string[]) {
+/** Other variables, by name: a misspelt one is refused before anything is installed. */
+export function configOf(variableNames: readonly string[], what: string) {
   const free = variableNames.filter((variable) => !managedVariables.has(variable)).toSorted();
   const value = z.union([z.string(), z.int(), z.boolean()]).optional();
   return z
     .strictObject(Object.fromEntries(free.map((variable) => [variable, value])))
     .default({})
-    .describe(`Further variables of its config.ts${free.length > 0 ? `: ${free.join(', ')}` : ''}.`);
+    .describe(`${what}: ${free.join(', ')}.`);
 }
 
 export const resources = (defaults: { cpu: string; memory: string; memoryLimit: string }) =>
@@ -93,7 +93,7 @@ export function serviceShape({ variableNames, scalers, longestCall, drainSeconds
       ),
     ...(longestCall && { longestCallSeconds: seconds.default(longestCall.seconds).describe(longestCall.what) }),
     resources: resources(size),
-    config: configOf(variableNames),
+    config: configOf(variableNames, 'Further variables of its config.ts'),
     extraEnv: anyObjects.default([]).describe('Further variables of its container (EnvVar).'),
     podAnnotations: texts.default({}).describe('Further annotations of its pods.'),
     podLabels: texts.default({}).describe('Further labels of its pods.'),

@@ -9,6 +9,7 @@ import * as toolRunner from '@pawl/tool-runner/config';
 import * as traceStore from '@pawl/trace-store/config';
 import { z } from 'zod';
 import {
+  configOf,
   anyObject,
   anyObjects,
   bundled,
@@ -20,6 +21,10 @@ import {
   texts,
 } from './service-values.ts';
 
+/** What each of the four reads. */
+const commonVariables = [orchestrator, llmGateway, toolRunner, traceStore]
+  .map(({ variableNames }) => variableNames)
+  .reduce((common, names) => common.filter((each) => names.includes(each)));
 const kinds = Object.keys(registryPaths) as RegistryKind[];
 
 export const valuesSchema = z.strictObject({
@@ -219,6 +224,7 @@ export const valuesSchema = z.strictObject({
     })
     .prefault({})
     .describe('What holds for every pod: of services, Jobs, tests and bundled servers.'),
+  config: configOf(commonVariables, 'Further variables of all four services'),
   orchestrator: z
     .strictObject(
       serviceShape({
