@@ -17,6 +17,8 @@ export type Endpoint = {
 
 export type Endpoints = {
   client(endpoint: Endpoint): OpenAI;
+  /** Posts JSON for a call whose time counts: the package's own way to do so costs as much as all else at a call. */
+  post(endpoint: Endpoint, of: { path: string; body: object; signal: AbortSignal }): Promise<Response>;
   anthropic(endpoint: Endpoint): Anthropic;
   close(): Promise<void>;
 };
@@ -25,10 +27,12 @@ const clientsMax = 500;
 const agentsMax = 50;
 /** What a provider that needs no key is sent. */
 const noKey = 'none';
+const openAiUrl = 'https://api.openai.com/v1';
 
 /** `allowedHosts`: private hosts that may be reached all the same. */
 export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
   const agents = new Map<number, Agent>();
+  const senders = new Map<number, typeof fetch>();
   const clients = new Map<string, OpenAI>();
   const anthropicClients = new Map<string, Anthropic>();
   const agentOf = ({ connectMs }: Endpoint): Agent =>
@@ -44,6 +48,19 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
         max: clientsMax,
         make: () => createClient(endpoint, agentOf(endpoint)),
       }),
+    async post(endpoint, { path, body, signal }) {
+      const send = remember(senders, {
+        key: endpoint.connectMs,
+        max: agentsMax,
+        make: () => createLeanFetch(agentOf(endpoint)),
+      });
+      return await send(urlOf(endpoint, path), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${endpoint.apiKey || noKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal,
+      });
+    },
     anthropic: (endpoint) =>
       remember(anthropicClients, {
         key: JSON.stringify(endpoint),
@@ -82,7 +99,7 @@ function createAgent(options: { connectMs: number; allowedHosts: readonly string
 function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
   return new OpenAI({
     apiKey: endpoint.apiKey || noKey,
-    baseURL: endpoint.baseUrl ?? 'https://api.openai.com/v1',
+    baseURL: endpoint.baseUrl ?? openAiUrl,
     organization: null,
     project: null,
     maxRetries: 0,
@@ -91,6 +108,10 @@ function createClient(endpoint: Endpoint, agent: Agent): OpenAI {
     logLevel: 'off',
     fetch: createLeanFetch(agent),
   });
+}
+
+function urlOf({ baseUrl = openAiUrl }: Endpoint, path: string): string {
+  return (baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`) + path;
 }
 
 function createAnthropicClient(endpoint: Endpoint, agent: Agent): Anthropic {

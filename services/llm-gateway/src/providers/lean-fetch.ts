@@ -14,23 +14,32 @@ export function createLeanFetch(dispatcher: Dispatcher): typeof fetch {
     const answer = await request(address, {
       dispatcher,
       method: init.method ?? 'GET',
-      headers: { ...Object.fromEntries(new Headers(init.headers)), 'accept-encoding': 'identity' },
+      headers: { ...plain(init.headers), 'accept-encoding': 'identity' },
       body: (init.body ?? null) as string | null,
       signal: init.signal ?? null,
     });
     const { statusCode: status, body } = answer;
+    let headers: Headers | undefined;
     const response = {
       status,
       ok: status >= 200 && status <= 299,
       statusText: '',
       url: address,
-      headers: headersOf(answer.headers),
+      // Of most answers nobody reads them.
+      get headers() {
+        return (headers ??= headersOf(answer.headers));
+      },
       body: { [Symbol.asyncIterator]: () => readToTheEnd(body) },
       text: () => body.text(),
       json: () => body.json(),
     };
     return response as unknown as Response;
   };
+}
+
+function plain(headers: RequestInit['headers']): Record<string, string> {
+  const isList = headers instanceof Headers || Array.isArray(headers);
+  return isList ? Object.fromEntries(headers as Iterable<[string, string]>) : (headers as Record<string, string>);
 }
 
 function headersOf(raw: Record<string, string | string[] | undefined>): Headers {
