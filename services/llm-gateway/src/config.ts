@@ -13,6 +13,10 @@ const schema = z.object({
   PAWL_ORCHESTRATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** For how many calls over HTTP each budget is drawn ahead, beside those under way. 0: every call asks Postgres first. */
   PAWL_SLICE_CALLS: integerVariable({ min: 0, max: 1_000 }).default(8),
+  /** Days that replies are kept: as long, the same idempotency key gives the same answer. */
+  PAWL_REPLIES_KEPT_DAYS: integerVariable({ min: 1, max: 3_650 }).default(7),
+  /** How often what is too old is looked for, in ms. */
+  PAWL_FORGETTING_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
   /** How long model calls under way may go on once the service stops: those over HTTP, and after them those of runs. */

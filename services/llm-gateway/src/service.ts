@@ -33,6 +33,7 @@ import { serveSpend } from './http/spend.ts';
 import { createObjectValidation } from './http/validate-object.ts';
 import { createKeyStore, type KeyStore } from './keys/key-store.ts';
 import { createJournal } from './ledger/journal.ts';
+import { createForgetting } from './retention/forget-replies.ts';
 import { createAgentModel } from './openai/agent-model.ts';
 import { createCallsUnderWay, type CallsUnderWay } from './openai/calls-under-way.ts';
 import { serveOpenAi } from './openai/serve-openai.ts';
@@ -70,6 +71,8 @@ export async function createGateway(
   const cache = createAnswerCache(database, log);
   const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
+  const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
+  const forgetting = createForgetting({ database, log, keptDays, everyMs });
   const thinkWork = createThinkWork({
     ...callDeps,
     bus,
@@ -94,7 +97,7 @@ export async function createGateway(
     },
   };
   return {
-    parts: [connections, journal, leaseKeeper, slices, thresholds, thinkWork, calls, listening],
+    parts: [connections, journal, leaseKeeper, slices, thresholds, forgetting, thinkWork, calls, listening],
     url: () => listening.url(),
   };
 }

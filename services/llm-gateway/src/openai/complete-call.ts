@@ -14,6 +14,7 @@ import { settleCall } from '../call/settle.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 import { chatAttributes } from '../call/chat-attributes.ts';
+import { isForgotten } from '../retention/forget-replies.ts';
 import type { HttpCaller } from './caller.ts';
 import { OpenAiError } from './openai-errors.ts';
 
@@ -112,6 +113,9 @@ function answerOf(request: ModelRequest, { result, bill }: Called): CallAnswer {
 }
 
 function answerAgain(stored: string, fingerprint: string | undefined): CallAnswer {
+  if (isForgotten(stored)) {
+    throw new OpenAiError({ code: 'conflict', message: 'The answer to this Idempotency-Key is no longer kept.' });
+  }
   const known = storedSchema.parse(JSON.parse(stored));
   if (known.fingerprint === fingerprint) return known.answer;
   const message = 'This Idempotency-Key was used for another request.';

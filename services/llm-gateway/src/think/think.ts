@@ -11,6 +11,7 @@ import type { Settlement } from '../budget/store.ts';
 import { performCall, type CallDeps, type Called } from '../call/perform-call.ts';
 import { settleCall } from '../call/settle.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
+import { isForgotten } from '../retention/forget-replies.ts';
 import { requestOfWork } from './request-of-work.ts';
 import { calledThought, deniedThought, mayTell, textOf } from './thought-fact.ts';
 
@@ -35,7 +36,7 @@ export async function think(deps: ThinkDeps, request: Request): Promise<Thought>
   const performed = await performCall(deps, requestOfWork(work), { traceId, signal, onPiece });
   switch (performed.outcome) {
     case 'settled':
-      return parseStored(performed.stored);
+      return parseStored(work, performed.stored);
     case 'in-use':
       throw new UnavailableError('the same call is under way elsewhere');
     case 'denied': {
@@ -77,9 +78,12 @@ async function settle(
 ): Promise<Thought> {
   const thought = JSON.stringify(settlement.thought);
   const stored = await settleCall(deps, { ...settlement, call: work, thought }, signal);
-  return stored === undefined ? settlement.thought : parseStored(stored);
+  return stored === undefined ? settlement.thought : parseStored(work, stored);
 }
 
-function parseStored(text: string): Thought {
-  return thoughtSchema.parse(JSON.parse(text));
+function parseStored(work: ThinkWork, text: string): Thought {
+  if (!isForgotten(text)) return thoughtSchema.parse(JSON.parse(text));
+  const denial = { code: 'not_found', message: 'The reply of this call is no longer kept.' } as const;
+  const now = Date.now();
+  return deniedThought(work, denial, { startedAtMs: now, endedAtMs: now });
 }
