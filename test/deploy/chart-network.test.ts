@@ -1,5 +1,5 @@
 /** How the rendered parts find each other, and who may: selectors, ports, paths from outside, scalers, network policies. K11, K13. */
-import { lanes, services } from '@pawl/contracts';
+import { lanes, pageAddresses, services } from '@pawl/contracts';
 import { describe, expect, test } from 'vitest';
 import { allowedConnections } from './chart-connections.ts';
 import { bundled, containersOfPod, matches, ofKind, plainEnv, useRenderings } from './chart-renderings.ts';
@@ -42,7 +42,7 @@ test('scalers watch exactly the queues that the setup Job makes', () => {
   expect(watched.toSorted(byText)).toEqual(made.toSorted(byText));
 });
 
-test('every path of a service leads to it from outside, everything else to the page', async () => {
+test('every path of a service and every address of the page lead in from outside, metrics do not', async () => {
   const values = {
     ...leastValues,
     host: 'a.b',
@@ -51,20 +51,39 @@ test('every path of a service leads to it from outside, everything else to the p
     'gateway.parentRefs': [{}],
   };
   const objects = await render(renderings.helm, { values });
-  const wanted = [...services.flatMap(({ name, paths }) => paths.map((path) => [path, name])), ['/', 'trace-store']];
-  type Path = { path: string; backend: { service: { name: string } } };
+  type Path = { path: string; pathType: string; backend: { service: { name: string } } };
   const [ingress] = ofKind(objects, 'Ingress');
-  const byIngress = ((ingress?.spec.rules[0].http.paths ?? []) as Path[]).map(({ path, backend }) => [
+  const byIngress = ((ingress?.spec.rules[0].http.paths ?? []) as Path[]).map(({ path, pathType, backend }) => ({
     path,
-    backend.service.name,
-  ]);
+    isExact: pathType === 'Exact',
+    name: backend.service.name,
+  }));
   const [route] = ofKind(objects, 'HTTPRoute');
-  type Rule = { matches: { path: { value: string } }[]; backendRefs: { name: string; port: number }[] };
-  const byRoute = ((route?.spec.rules ?? []) as Rule[]).flatMap(({ matches: all, backendRefs }) =>
-    all.map(({ path }) => [path.value, backendRefs[0]?.name]),
+  type Rule = { matches: { path: { type: string; value: string } }[]; backendRefs: { name: string }[] };
+  const byRoute = ((route?.spec.rules ?? []) as Rule[]).flatMap(({ matches: accepted, backendRefs }) =>
+    accepted.map(({ path }) => ({ path: path.value, isExact: path.type === 'Exact', name: backendRefs[0]?.name })),
   );
-  for (const found of [byIngress, byRoute]) {
-    expect(found.toSorted(byText)).toEqual(wanted.map(([path, name]) => [path, `pawl-${name}`]).toSorted(byText));
+  /** As both do it: whole words of a path, the longest first. */
+  const targetOf = (rules: typeof byRoute, path: string) =>
+    rules
+      .filter((rule) => path === rule.path || (!rule.isExact && path.startsWith(`${rule.path}/`)))
+      .toSorted((a, b) => b.path.length - a.path.length)[0]?.name;
+  for (const rules of [byIngress, byRoute]) {
+    for (const { name, paths } of services) {
+      for (const path of paths) {
+        expect([path, targetOf(rules, path), targetOf(rules, `${path}/x/y`)]).toEqual([
+          path,
+          `pawl-${name}`,
+          `pawl-${name}`,
+        ]);
+      }
+    }
+    for (const address of [...pageAddresses, '/page/assets/x.js', '/healthz/ready']) {
+      expect([address, targetOf(rules, address)]).toEqual([address, 'pawl-trace-store']);
+    }
+    for (const inner of ['/metrics', '/healthz/live', '/openapi.json', '/healthz/ready/x']) {
+      expect([inner, targetOf(rules, inner)]).toEqual([inner, undefined]);
+    }
   }
 });
 

@@ -1,6 +1,6 @@
 /** What is generated of the chart, as texts by file. Pure but for reading what is copied; `generate.ts` writes, a test compares. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { natsPermissions, services } from '@pawl/contracts';
+import { natsPermissions, pageAddresses, services } from '@pawl/contracts';
 import { z } from 'zod';
 import { valuesSchema } from './values.ts';
 
@@ -18,9 +18,22 @@ export function chartFiles(): Map<string, string> {
     ['README.md', readme.replace(between(tableStart, tableEnd), `${tableStart}\n\n${valuesTable()}\n\n${tableEnd}`)],
     ['files/nats-users.json', json(natsPermissions())],
     ['examples/servers/nats-values.yaml', natsValues()],
-    ['files/routes.json', json(Object.fromEntries(services.map(({ name, port, paths }) => [name, { port, paths }])))],
+    ['files/routes.json', json(routes())],
     ...observabilityFiles(),
   ]);
+}
+
+/** What leads in from outside, and no more: metrics stay inside. The page shows whether trace-store is ready. */
+function routes(): Record<string, { port: number; paths: string[]; exact: string[] }> {
+  const [page, ...below] = [...new Set(pageAddresses.map((address) => `/${address.split('/')[1]}`))];
+  return Object.fromEntries(
+    services.map(({ name, port, paths }) => [
+      name,
+      name === 'trace-store'
+        ? { port, paths: [...paths, ...below, '/page'], exact: [page ?? '/', '/healthz/ready'] }
+        : { port, paths: [...paths], exact: [] },
+    ]),
+  );
 }
 
 /** For the NATS chart: three servers, synced disks, a user per service. JSON is YAML, too. */

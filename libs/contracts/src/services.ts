@@ -20,3 +20,15 @@ export const services = [
   },
   { name: 'trace-store', key: 'traceStore', port: 7304, paths: ['/v1/traces'] },
 ] as const;
+
+/** Addresses of the page, which trace-store serves; its files are under `/page`. */
+export const pageAddresses = [
+  '/',
+  '/runs',
+  '/runs/:runId',
+  '/approvals',
+  '/sessions',
+  '/compare',
+  '/budgets',
+  '/health',
+] as const;

@@ -7,12 +7,11 @@ import fastifyStatic from '@fastify/static';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageAddresses } from '@pawl/contracts';
 import type { Http } from '@pawl/service';
 import type { SignIn } from './sign-in.ts';
 
 const builtFolder = fileURLToPath(new URL('../../web/dist/', import.meta.url));
-
-const addresses = ['/', '/runs', '/runs/:runId', '/approvals', '/sessions', '/compare', '/budgets', '/health'] as const;
 
 const notBuilt = 'The page has not been built yet: run `npm run build` in the folder of Pawl, then reload.\n';
 
@@ -63,7 +62,7 @@ export async function servePage(http: Http, { folder = builtFolder, signIn }: Pa
     void reply.header('cache-control', 'no-cache');
     return (await signIn?.describe()) ?? { server: null };
   });
-  for (const path of addresses) {
+  for (const path of pageAddresses) {
     http.get(path, { schema: { hide: true } }, async (_request, reply) => {
       if (existsSync(join(folder, 'index.html'))) return reply.sendFile('index.html');
       return reply.code(503).headers(securityHeaders(signIn)).type('text/plain; charset=utf-8').send(notBuilt);
