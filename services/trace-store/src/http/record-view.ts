@@ -24,6 +24,7 @@ export function renderRecord(
     spanId: record.spanId,
     ...optional('parentSpanId', record.parentSpanId),
     ...(record.isOrphan ? { isOrphan: true } : {}),
+    ...(record.isRepeat ? { isRepeat: true } : {}),
     ...optional('model', record.model),
     ...(record.inputTokens === null ? {} : { tokens: { input: record.inputTokens, output: record.outputTokens ?? 0 } }),
     ...optional('costNanoUsd', record.costNanoUsd),

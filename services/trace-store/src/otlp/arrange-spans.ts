@@ -2,16 +2,19 @@
  * The records of spans as a story of turns, in the shape of a Pawl run: which thought is which, which call belongs to which
  * thought, what was asked and how it ended. Pure; the same set of spans gives the same story, whatever the order they came in.
  *
- * Spans whose parent never came are told apart (`isOrphan`); once it comes, they are not any more.
+ * Spans whose parent never came are told apart (`isOrphan`); once it comes, they are not any more. Spans that tell a call
+ * once more (`isRepeat`) are neither thoughts nor calls of the story.
  */
 import { z } from 'zod';
 import type { RollUp } from '../record/roll-up.ts';
 import type { StoredRecord } from '../store/record-rows.ts';
+import { repeatsIn } from './repeats.ts';
 
 export type ArrangedRecord = StoredRecord & {
   /** Where the body is stored, where the slot of the story is another. */
   storedSlot?: string;
   isOrphan?: boolean;
+  isRepeat?: boolean;
 };
 
 type RunOfSpans = Pick<RollUp, 'start' | 'end'> & { app: string; runId: string };
@@ -25,9 +28,11 @@ type Call = { callId: string; tool: string; args: string };
 /** The records: started, spans that are neither thoughts nor calls, turn by turn, ended. */
 export function arrangeSpans(records: readonly StoredRecord[], run: RunOfSpans): ArrangedRecord[] {
   const known = new Set(records.map(({ spanId }) => spanId));
+  const repeats = repeatsIn(records);
   const all = records.map((record): ArrangedRecord => ({
     ...record,
     storedSlot: record.slot,
+    ...(record.spanId !== null && repeats.has(record.spanId) ? { kind: 'span', isRepeat: true } : {}),
     ...(record.parentSpanId !== null && !known.has(record.parentSpanId) ? { isOrphan: true } : {}),
   }));
   const inOrder = all.toSorted((left, right) => left.sequence - right.sequence || compare(left.slot, right.slot));

@@ -19,6 +19,7 @@ import { insertRecords, keyOf } from './record-rows.ts';
 import { insertRejected } from './rejected-rows.ts';
 import type { RunKey } from './run-columns.ts';
 import { lockRuns, removeRuns, runKeyOf, sortedKeys, updateRuns } from './run-rows.ts';
+import { countSpans } from './span-counts.ts';
 import type { TraceTables } from './trace-tables.ts';
 
 /** A record with what it adds to its run. */
@@ -86,7 +87,7 @@ async function addEntries(client: Queryable, place: Place, all: readonly Entry[]
   if (added.length === 0) return [];
   const isAdded = new Set(added.map(keyOf));
   const news = entries.filter(({ record }) => isAdded.has(keyOf(record)));
-  await updateRuns(client, runTable, mergeInto(rollUps, news));
+  await updateRuns(client, runTable, await countSpans(client, tables.records, mergeInto(rollUps, news)));
   return added;
 }
 

@@ -1,0 +1,66 @@
+/**
+ * SQL that counts the spans of other agents' runs. What a span adds follows from the spans around it (`repeatsIn`), which
+ * may come before or after it: so the run is counted anew, under its lock, whenever spans are added.
+ */
+import type { Queryable } from '@pawl/db';
+import { repeatsIn, type SpanPlace } from '../otlp/repeats.ts';
+import type { RollUp } from '../record/roll-up.ts';
+import { columnArrays, unnestColumns, type Column } from './column-arrays.ts';
+import type { RunKey, RunRollUp } from './run-columns.ts';
+import { runKeyOf } from './run-rows.ts';
+
+const keyColumns: readonly Column<RunKey>[] = [
+  { name: 'app', type: 'text', of: ({ app }) => app },
+  { name: 'run_id', type: 'text', of: ({ runId }) => runId },
+];
+
+type SpanRow = {
+  app: string;
+  run_id: string;
+  kind: SpanPlace['kind'];
+  span_id: string | null;
+  parent_span_id: string | null;
+  tool: string | null;
+  status: string | null;
+  input_tokens: string | null;
+  output_tokens: string | null;
+  cost_nano_usd: string | null;
+};
+
+/** The same runs, those of other agents with what all of their stored spans add up to. */
+export async function countSpans(client: Queryable, table: string, runs: readonly RunRollUp[]): Promise<RunRollUp[]> {
+  const keys = runs.filter(({ rollUp }) => rollUp.source === 'otlp').map(({ key }) => key);
+  if (keys.length === 0) return [...runs];
+  const rows = await client.query<SpanRow>(
+    `select app, run_id, kind, span_id, parent_span_id, tool, status, input_tokens, output_tokens, cost_nano_usd
+     from ${table} where (app, run_id) in (select app, run_id from ${unnestColumns(keyColumns)})`,
+    columnArrays(keyColumns, keys),
+  );
+  const byRun = Map.groupBy(rows, (row) => runKeyOf({ app: row.app, runId: row.run_id }));
+  return runs.map(({ key, rollUp }) => {
+    const spans = rollUp.source === 'otlp' ? byRun.get(runKeyOf(key)) : undefined;
+    return { key, rollUp: spans ? { ...rollUp, ...sumsOf(spans) } : rollUp };
+  });
+}
+
+function sumsOf(rows: readonly SpanRow[]): Pick<RollUp, 'steps' | 'toolCalls' | 'tokens' | 'costNanoUsd'> {
+  const repeats = repeatsIn(rows.map(placeOf));
+  const counted = rows.filter((row) => row.span_id === null || !repeats.has(row.span_id));
+  return {
+    steps: counted.filter(({ kind, status }) => kind === 'thought' && status === 'reply').length,
+    toolCalls: counted.filter(({ kind }) => kind === 'observed').length,
+    tokens: counted.reduce((sum, row) => sum + Number(row.input_tokens ?? 0) + Number(row.output_tokens ?? 0), 0),
+    costNanoUsd: counted.reduce((sum, row) => sum + BigInt(row.cost_nano_usd ?? 0), 0n),
+  };
+}
+
+function placeOf(row: SpanRow): SpanPlace {
+  return {
+    kind: row.kind,
+    tool: row.tool,
+    spanId: row.span_id,
+    parentSpanId: row.parent_span_id,
+    inputTokens: row.input_tokens === null ? null : Number(row.input_tokens),
+    outputTokens: row.output_tokens === null ? null : Number(row.output_tokens),
+  };
+}
