@@ -13,6 +13,7 @@ import { idleMsOf, isWrite, timeoutMsOf } from './call/observation-of.ts';
 import { BrokenOffError, refusal, type Outcome } from './call/outcome.ts';
 import { storableError } from './call/raw-error.ts';
 import type { Report } from './effects/report.ts';
+import type { RunLog } from './effects/run-log.ts';
 import { brokenOff, executeCall } from './execute-call.ts';
 import type { HeavyWork } from './heavy/heavy-work.ts';
 import type { Kind, KindCall } from './kinds/kind.ts';
@@ -58,6 +59,8 @@ export type CallRunnerOptions = {
   circuits: Circuits;
   limits: CallLimits;
   heavy: HeavyWork;
+  /** What a person has answered in a run. */
+  answerTo: RunLog['answerTo'];
   /** Values that must not appear in stored errors. */
   secretValues: () => Iterable<string>;
   now: () => number;
@@ -85,7 +88,8 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const execute = async (effectKey?: string, keepLate?: (late: Report) => Promise<void>) => {
       const spool = spoolOf(request, options.results);
       const { onLife } = clock;
-      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, callTool });
+      const answerTo = answersOf(request, options.answerTo);
+      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, answerTo, callTool });
       const onLate = keepLate && (async (outcome: Outcome) => await keepLate(await report(outcome, 1)));
       const { circuits, now } = options;
       clock.begin();
@@ -162,11 +166,15 @@ function admit(
   return { outcome: refusal(code, message, suggestion) };
 }
 
-type Prepared = Pick<KindCall, 'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'callTool'>;
+type Prepared = Pick<
+  KindCall,
+  'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'answerTo' | 'callTool'
+>;
 
 function kindCall(request: CallRequest, prepared: Prepared): KindCall {
   const { app, tool, trace, maxChars, position } = request;
-  return { app, tool, trace, maxChars, runId: position?.runId, ...prepared };
+  const runId = position?.runId;
+  return { app, tool, trace, maxChars, runId, ...prepared };
 }
 
 type ReportContext = { request: CallRequest; options: CallRunnerOptions; startedAtMs: number; attempt: number };
@@ -197,4 +205,8 @@ async function store(whole: string, request: CallRequest, results: ResultStore):
 /** Results are kept by the call that the run made; what is tried, or is a part of another call, keeps none. */
 function spoolOf({ app, position }: CallRequest, results: ResultStore): Spool | undefined {
   return position && position.within === undefined ? createSpool(results, { app, ...position }) : undefined;
+}
+
+function answersOf({ app, position }: CallRequest, answerTo: RunLog['answerTo']): KindCall['answerTo'] {
+  return position && (async (question) => await answerTo(app, position.runId, question));
 }

@@ -86,9 +86,11 @@ export async function createToolRunner(
   };
 
   const stops = createRunStops();
-  const guardWrite = createWriteGuard({ database, runLog: createRunLog(bus), owner: `${hostname()}:${process.pid}` });
+  const runLog = createRunLog(bus);
+  const guardWrite = createWriteGuard({ database, runLog, owner: `${hostname()}:${process.pid}` });
   const findTool = (app: string, name: string) => registry.find('Tool', app, name)?.object;
-  const parts = { kinds, heavy, validator, guardWrite, findTool, results, stops, secretValues, now };
+  const { answerTo } = runLog;
+  const parts = { kinds, heavy, answerTo, validator, guardWrite, findTool, results, stops, secretValues, now };
   const runCall = createCallRunner({ ...parts, circuits: createCircuits(), limits: limitsOf(config) });
 
   const server = await createHttp({

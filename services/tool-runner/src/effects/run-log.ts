@@ -1,10 +1,12 @@
-/** Looks into a run's log whether a write may still start (I10). Asks the stream's leader, so the answer isn't stale. */
-import type { Bus } from '@pawl/bus';
+/** Looks into a run's log: whether a write may still start (I10), asked of the stream's leader, so that it isn't stale; and what people have said. */
+import { readFacts, type Bus } from '@pawl/bus';
 import { partitionOf, streams, subjects } from '@pawl/contracts';
 
 export type RunLog = {
   /** Why no write may start for a run any more, or undefined. */
   stopOf(app: string, runId: string): Promise<'cancelled' | 'paused' | 'ended' | undefined>;
+  /** What a person has answered in the run to exactly this question, as JSON text; the newest answer counts. */
+  answerTo(app: string, runId: string, question: string): Promise<string | undefined>;
 };
 
 export function createRunLog(bus: Bus): RunLog {
@@ -23,5 +25,23 @@ export function createRunLog(bus: Bus): RunLog {
       if (cancelled) return 'cancelled';
       return (paused ?? 0) > (resumed ?? 0) ? 'paused' : undefined;
     },
+    async answerTo(app, runId, question) {
+      const facts = (await readFacts(bus, app, runId)).map(({ fact }) => fact);
+      const asked = facts
+        .filter((fact) => fact.kind === 'acted')
+        .flatMap(({ m, calls }) => calls.map((call) => ({ ...call, m })))
+        .filter(({ admission, why }) => admission === 'input' && why === question);
+      const answers = facts.filter(
+        (fact) => fact.kind === 'observed' && asked.some(({ m, i }) => fact.m === m && fact.i === i),
+      );
+      const last = answers.findLast((fact) => fact.kind === 'observed' && fact.observation.status === 'ok');
+      return last?.kind === 'observed' && last.observation.data !== null ? wordsIn(last.observation.data) : undefined;
+    },
   };
+}
+
+/** `{answer, data}`: what a person has written, or the data that came in its place. */
+function wordsIn(json: string): string {
+  const { answer, data } = JSON.parse(json) as { answer?: unknown; data?: unknown };
+  return JSON.stringify(data ?? answer ?? null);
 }

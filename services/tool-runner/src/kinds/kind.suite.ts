@@ -56,6 +56,7 @@ export async function callKind(kind: Kind, { tool, args }: Call, overrides: Part
     maxChars: 2_000,
     spool: undefined,
     onLife: () => {},
+    answerTo: undefined,
     deadlineAtMs: Date.now() + 30_000,
     callTool: () => Promise.reject(new Error('this kind calls no other tools')),
     ...overrides,

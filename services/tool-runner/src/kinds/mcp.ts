@@ -126,8 +126,9 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
     traceparent: formatTraceparent(call.trace),
     ...(call.effectKey !== undefined && isWrite(call.tool.spec) ? { 'pawl.dev/idempotency-key': call.effectKey } : {}),
   };
-  const { signal, spool, onLife } = call;
-  const scope: CallScope = { signal, spool, onLife, questions: [], isOver: false, long: undefined };
+  const { signal, spool, onLife, answerTo } = call;
+  const own = { questions: [], isOver: false, long: undefined };
+  const scope: CallScope = { signal, spool, onLife, answerTo, validator, ...own };
   const result = await connection.during(scope, () =>
     connection.client.callTool(
       { name, arguments: parseExact(call.args.text) as Record<string, unknown>, _meta: meta },
@@ -148,14 +149,24 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
   return withQuestions(outcomeOfResult(result, outputSchema !== undefined, outputProblem), scope.questions);
 }
 
-/** A server may want to ask a person; that is for the run to do. */
+/** A server that asks a person has to get the person's answer, which the run asks for. What it did without it isn't the result. */
 function withQuestions(outcome: Outcome, questions: readonly string[]): Outcome {
   if (questions.length === 0) return outcome;
-  const asked = questions.map((question) => JSON.stringify(question.slice(0, 500))).join(', ');
-  const note = `The tool wanted to ask a person: ${asked}. It was told that nobody answers; ask the user, then call it again.`;
-  return outcome.kind !== 'failure'
-    ? { ...outcome, note: [outcome.note, note].filter((text) => text !== undefined).join(' ') }
-    : { ...outcome, message: `${outcome.message} ${note}` };
+  const said = outcome.kind === 'result' ? (outcome.shown ?? outcome.data) : undefined;
+  const failed = outcome.kind === 'failure' ? outcome : undefined;
+  return {
+    kind: 'failure',
+    code: 'tool_failed',
+    message: `The tool asks a person, and was told that nobody has answered yet: ${questions.join(' ')}`,
+    suggestion: 'Ask the user this with ask_user, word for word, then call the tool again: it gets the answer.',
+    ...(said === undefined
+      ? {}
+      : { data: said.slice(0, 4_000) === said ? said : JSON.stringify(said.slice(0, 4_000)) }),
+    ...failed,
+    ...(failed ? { message: `${failed.message} It asked a person: ${questions.join(' ')}` } : {}),
+    isTransient: false,
+    effect: failed?.effect ?? 'none',
+  };
 }
 
 /** Servers of the older revisions answer 404 for a session that they don't know (any more). */

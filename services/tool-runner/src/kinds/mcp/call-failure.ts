@@ -1,5 +1,12 @@
 /** What errors of the MCP client library, its transports and ours mean for the call. Pure. */
-import { OAuthError, ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import {
+  OAuthError,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client';
 import { refusal, type Failure } from '../../call/outcome.ts';
 import { TargetNotAllowedError } from '../http/targets.ts';
 import { guardCodes, rpcCodes } from './reply-guard.ts';

@@ -7,11 +7,13 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client';
+import type { ArgumentValidator } from '@pawl/calls';
 import type { McpServer } from '@pawl/contracts';
 import { z } from 'zod';
 import type { Stage } from '../../results/result-store.ts';
 import type { Targets } from '../http/targets.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
+import { answerElicitation, type AnswerTo } from './elicitation.ts';
 import { listTools, type McpToolList } from './list-tools.ts';
 import type { LongReplies } from './long-message.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -19,8 +21,10 @@ import { StdioTransport } from './stdio-transport.ts';
 /** What belongs to one call while it is under way. */
 export type CallScope = LongReplies & {
   signal: AbortSignal;
-  /** What the server wanted to ask a person; nobody was there to answer. */
+  /** What the server wanted to ask a person, and nobody has answered yet. */
   questions: string[];
+  answerTo: AnswerTo | undefined;
+  validator: ArgumentValidator;
 };
 
 export type McpConnection = {
@@ -69,20 +73,20 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
 async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Promise<McpConnection> {
   let changes = 0;
   const calls = new AsyncLocalStorage<CallScope>();
+  const underWay = new Set<CallScope>();
   const client = new Client(
     { name: 'pawl', version: '0.1.0' },
     {
-      capabilities: { elicitation: {}, ...(options.spec.roots ? { roots: {} } : {}) },
+      capabilities: { elicitation: { form: {} }, ...(options.spec.roots ? { roots: {} } : {}) },
       versionNegotiation: { mode, probe: { timeoutMs: probeWithinMs } },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void (changes += 1) } },
     },
   );
   const { roots } = options.spec;
   if (roots) client.setRequestHandler('roots/list', () => ({ roots: roots.map((path) => ({ uri: uriOf(path) })) }));
-  // Nobody is there to answer within a call: it is declined, and the run learns what was asked.
-  client.setRequestHandler('elicitation/create', ({ params }) => {
-    calls.getStore()?.questions.push(params.message);
-    return { action: 'decline' };
+  client.setRequestHandler('elicitation/create', async ({ params }) => {
+    const scope = calls.getStore() ?? onlyOneOf(underWay);
+    return scope ? await answerElicitation(params, scope) : { action: 'cancel' };
   });
   const { transport, fetch } = transportOf(options, () => calls.getStore());
   let isClosed = false;
@@ -102,7 +106,15 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
   return {
     client,
     tools: createToolReader(client, { isOverHttp: options.spec.url !== undefined, changesSoFar: () => changes }),
-    during: (scope, body) => calls.run(scope, body).finally(() => void (scope.isOver = true)),
+    async during(scope, body) {
+      underWay.add(scope);
+      try {
+        return await calls.run(scope, body);
+      } finally {
+        underWay.delete(scope);
+        scope.isOver = true;
+      }
+    },
     isClosed: () => isClosed,
     hasSession: () => transport.sessionId !== undefined,
     stderr: () => (transport instanceof StdioTransport ? transport.stderr : ''),
@@ -139,6 +151,12 @@ function transportOf(
     requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },
   });
   return { transport, fetch };
+}
+
+/** Over standard streams nothing tells which call a question belongs to, so only one that can't be mistaken is answered. */
+function onlyOneOf(scopes: ReadonlySet<CallScope>): CallScope | undefined {
+  const [only, ...others] = scopes;
+  return others.length === 0 ? only : undefined;
 }
 
 /** Asks the issuer for a token when the server wants one, and again when it is no longer taken. */
