@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunView } from '@pawl/contracts';
+import { connectDatabase } from '@pawl/db';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
 
@@ -78,6 +79,10 @@ describe('a session', () => {
       const { body } = await request<{ items: RunView[] }>(`${replica.url}/v1/runs?status=ended`);
       return body.items.some(({ id }) => id === first.id);
     });
+    // As if it had not been noted yet that the first one ended.
+    const database = connectDatabase({ url: servers.databaseUrl, applicationName: 'test' });
+    await database.query(`update runs.runs set status = 'open', view = null where id = $1`, [first.id]);
+    await database.close();
     await ask('second?', 'ana');
     await ask('mine?', 'bo');
     const promptOf = (input: string) =>

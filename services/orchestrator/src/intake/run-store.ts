@@ -19,7 +19,7 @@ export type RunStore = {
   recordStopped(view: RunView): Promise<void>;
   /** Open runs that were accepted before a time, oldest first. */
   openRuns(of: { acceptedBefore: Date; limit: number }): Promise<StoredRun[]>;
-  /** Runs of a session that have ended with an answer, oldest first, the last few. */
+  /** Runs of a session, oldest first, the last few; those that are under way included. */
   sessionRuns(of: { app: string; session: string; userId: string | undefined; limit: number }): Promise<StoredRun[]>;
   /** An app's runs, newest first, behind the cursor. */
   list(of: ListOptions): Promise<StoredRun[]>;
@@ -62,7 +62,7 @@ export function createRunStore(database: Database): RunStore {
     async sessionRuns(of) {
       const rows = await database.query<Row>(
         `select ${columns} from runs.runs
-         where app = $1 and session = $2 and user_id is not distinct from $3 and view is not null
+         where app = $1 and session = $2 and user_id is not distinct from $3
          order by runs.runs.created_at desc limit $4`,
         [of.app, of.session, of.userId ?? null, of.limit],
       );

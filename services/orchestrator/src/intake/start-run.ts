@@ -15,11 +15,13 @@ import {
   type Started,
 } from '@pawl/contracts';
 import { newTraceContext, runSpanId, type TraceContext } from '@pawl/telemetry';
+import { foldRun } from '../partitions/read-run.ts';
 import { settleLimits } from '../run/limits.ts';
 import { missingTool, pin, type Declared, type PinnedAgent } from '../run/pin.ts';
 import { startOf } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
-import type { RunStore, StoredRun } from './run-store.ts';
+import type { RunStore } from './run-store.ts';
+import { viewOfStored } from './stored-view.ts';
 
 /** How long an answer waits for the log; the run is safe by then. */
 const publishPatienceMs = 2_000;
@@ -44,7 +46,7 @@ export function createStartRun(using: {
     const agent = using.registry.find('Agent', app, body.agent);
     if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
     const definition = await using.definitions.put(definitionOf(tuned(agent, body), declaredNow(using.registry, app)));
-    const history = body.session ? await historyOf(using.store, app, { ...body, session: body.session }) : [];
+    const history = body.session ? await historyOf(using, app, { ...body, session: body.session }) : [];
     const context = { trace: trace ?? newTraceContext(), isRoot: !trace, history };
     const started = startedFact({ app, body, agent, definition, ...context });
     const requestHash = fingerprint(body);
@@ -64,11 +66,6 @@ export function createStartRun(using: {
 export async function publishStarted(bus: Bus, started: Started): Promise<void> {
   const trace = { traceId: started.traceId, spanId: runSpanId(started.runId), isSampled: true };
   await publishFact(bus, started, trace).catch(() => undefined);
-}
-
-/** A stored run as clients see it: how it ended, or that it runs. */
-export function viewOfStored(run: StoredRun): RunView {
-  return run.view ?? viewOf(startOf(run.started));
 }
 
 /** The agent with the numbers that the run sets again. */
@@ -128,17 +125,19 @@ function startedFact(of: {
   };
 }
 
-/** Earlier questions of the same user in a session, with their answers. */
+/** Earlier questions of the same user in a session, with their answers. What has only just ended is read from the log. */
 async function historyOf(
-  store: RunStore,
+  { store, bus }: { store: RunStore; bus: Bus },
   app: string,
   of: { session: string; user?: CreateRun['user'] | undefined },
 ): Promise<NonNullable<Started['history']>> {
   const runs = await store.sessionRuns({ app, session: of.session, userId: of.user?.id, limit: historyMax });
-  return runs.flatMap(({ started, view }) => {
-    const answer = view?.answer;
+  const answered = runs.map(async ({ started, view }) => {
+    const state = view ? undefined : await foldRun(bus, app, started.runId);
+    const answer = (state ? viewOf(state) : view)?.answer;
     return answer == null || started.parent ? [] : [{ input: started.input, answer }];
   });
+  return (await Promise.all(answered)).flat();
 }
 
 /** A UUID version 7 (RFC 9562) without dashes, behind `run_`. */

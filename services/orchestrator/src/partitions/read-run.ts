@@ -1,7 +1,7 @@
 /** Reading a run as it stands now, whoever decides for it: from memory, else from the log, else from Postgres. */
 import { readFacts, type Bus } from '@pawl/bus';
 import { RejectedError, type RunView } from '@pawl/contracts';
-import { viewOfStored } from '../intake/start-run.ts';
+import { viewOfStored } from '../intake/stored-view.ts';
 import type { RunStore } from '../intake/run-store.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
