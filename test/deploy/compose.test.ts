@@ -128,7 +128,7 @@ test('secrets have to be given, and every variable that may be is in the example
 test('the door leads every path to the service that answers it', () => {
   const caddyfile = read('deploy/compose/Caddyfile');
   for (const { name, port, paths } of services) {
-    expect(caddyfile).toContain(`import pawl ${name}:${port}\n`);
+    expect(caddyfile).toContain(`reverse_proxy ${name}:${port} {\n`);
     const matcher = new RegExp(`^\\t@${name} path (.*)$`, 'm').exec(caddyfile)?.[1];
     // The trace-store has the page, too, and so all that is left.
     const led = name === 'trace-store' ? undefined : paths.flatMap((path) => [path, `${path}/*`]);

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { services } from '@pawl/contracts';
+import { freePort } from '@pawl/devstack';
 import { eventually, hasTimeForPeers, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildImage, makeBaseImages, runtimeImage } from './images/base-images.ts';
@@ -125,8 +126,11 @@ describe.each(services)('pawl-$name', ({ name, port }) => {
 
   test('K5 K12 it runs with nothing but what it needs, and ends cleanly within its drain', async () => {
     const container = `pawl-${name}`;
-    await engine.podman('run', '--detach', '--name', container, ...hardened(), imageOf(name));
-    const isReady = () => fetch(`http://127.0.0.1:${port}/healthz/ready`).then((response) => response.ok);
+    // Its usual port may be in use by another stack on this machine.
+    const freed = await freePort();
+    const started = hardened('--detach', '--name', container, '--env', `PAWL_PORT=${freed}`);
+    await engine.podman('run', ...started, imageOf(name));
+    const isReady = () => fetch(`http://127.0.0.1:${freed}/healthz/ready`).then((response) => response.ok);
     await eventually(isReady, { withinMs: 60_000, what: `${name} is ready in its container` });
     const said = await engine.podman('exec', container, 'node', '-e', probe);
     const { heapMiB, ...rights } = JSON.parse(said.stdout) as { heapMiB: number };
@@ -144,20 +148,21 @@ describe.each(services)('pawl-$name', ({ name, port }) => {
 });
 
 test('the page is in the image of the trace-store', async () => {
+  const port = await freePort();
   await engine.podman(
     'run',
     '--detach',
     '--name',
     'page',
-    ...hardened('--env', 'PAWL_PORT=7404'),
+    ...hardened('--env', `PAWL_PORT=${port}`),
     imageOf('trace-store'),
   );
   const page = async () => {
-    const response = await fetch('http://127.0.0.1:7404/');
+    const response = await fetch(`http://127.0.0.1:${port}/`);
     return response.ok && (await response.text());
   };
   const html = await eventually(page, { withinMs: 60_000, what: 'the page is served' });
   const script = /src="(\/page\/assets\/[^"]+\.js)"/.exec(html)?.[1];
-  const { status } = await fetch(`http://127.0.0.1:7404${script}`);
+  const { status } = await fetch(`http://127.0.0.1:${port}${script}`);
   expect(status).toBe(200);
 });

@@ -38,7 +38,7 @@ beforeAll(async () => {
       },
       talker: {
         tokenDelayMs: streamMs / words,
-        respond: () => ({ answer: 'A sentence that goes on. '.repeat(words) }),
+        respond: () => ({ answer: 'on and '.repeat(words / 2) }),
       },
     },
     environment: { PAWL_DRAIN_MS: String(drainMs), PAWL_ORCHESTRATOR_URL: balancers.orchestrator.url },
