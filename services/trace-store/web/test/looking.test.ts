@@ -36,6 +36,15 @@ test('the list is filtered by its address, and says so when nothing fits', async
   await expect.poll(() => tab.getByLabel('Group by session').isChecked()).toBe(true);
 });
 
+test('a search goes on by itself as long as the store has only looked for a moment', async () => {
+  page.api.put(whole);
+  const tab = await page.open('/runs?text=sales+revenue');
+  await expect.poll(() => tab.locator('tbody tr').count()).toBe(1);
+  await expect.poll(() => tab.getByText('Looking further back…').count()).toBe(0);
+  await tab.goto(`${page.api.url}/runs?text=nothing+of+the+kind`);
+  await tab.getByRole('heading', { name: 'No run fits' }).waitFor();
+});
+
 test('a run is shown as cards, with its tables, a chart, and every detail on demand', async () => {
   page.api.put(whole);
   const tab = await page.open(`/runs/${whole.id}`);

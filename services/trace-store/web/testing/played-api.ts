@@ -95,14 +95,18 @@ export async function startPlayedApi(): Promise<PlayedApi> {
 
 function playTraces(http: Http, { runs }: State): void {
   http.get('/v1/traces', async (request) => {
-    const { status, stopReason, agent } = request.query as Record<string, string | undefined>;
+    const { status, stopReason, agent, text, cursor } = request.query as Record<string, string | undefined>;
+    // A search looks for a moment at a time and says where to go on.
+    if (text !== undefined && cursor !== 'far back')
+      return { items: [], next: cursor === 'back' ? 'far back' : 'back' };
     const items = [...runs.values()]
       .map(tracedRun)
       .filter(
         (run) =>
           (status === undefined || run.status === status) &&
           (stopReason === undefined || run.stopReason === stopReason) &&
-          (agent === undefined || run.agent === agent),
+          (agent === undefined || run.agent === agent) &&
+          (text === undefined || run.question?.includes(text) === true),
       )
       .toSorted((left, right) => ((left.startedAt ?? '') < (right.startedAt ?? '') ? 1 : -1));
     return { items, next: null };

@@ -1,6 +1,6 @@
 /** The list of runs, newest first; its filters live in the address, and its first page keeps itself up to date. */
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { fetchRuns } from '../api/traces.ts';
 import type { TracedRun } from '../record/trace.ts';
 import { addressWith, goTo, Link, useAddress } from '../router.tsx';
@@ -49,7 +49,7 @@ export function RunList() {
       </div>
       {runs.isPending && <Loading />}
       {runs.isError && <Problem error={runs.error} onRetry={() => void runs.refetch()} />}
-      {runs.isSuccess && items.length === 0 && <Empty isFiltered={isFiltered} />}
+      {runs.isSuccess && items.length === 0 && !runs.hasNextPage && <Empty isFiltered={isFiltered} />}
       {items.length > 0 &&
         (isGrouped ? (
           <SessionGroups runs={items}>
@@ -58,17 +58,34 @@ export function RunList() {
         ) : (
           <RunTable runs={items} chosen={chosen} onChoose={choose} />
         ))}
-      {runs.hasNextPage && (
-        <button
-          type="button"
-          className="more"
-          disabled={runs.isFetchingNextPage}
-          onClick={() => void runs.fetchNextPage()}
-        >
-          {say('list.older')}
-        </button>
-      )}
+      <Older runs={runs} count={items.length} />
     </>
+  );
+}
+
+/** Few runs on a page mean that the store has looked for long enough, not that there are no more: then it is asked again. */
+const enoughRuns = 20;
+
+/** The way to older runs; while hardly any are there it is gone by itself. */
+export function Older({ runs, count }: { runs: ReturnType<typeof useRuns>; count: number }) {
+  const { say } = useWords();
+  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = runs;
+  const isLooking = hasNextPage && count < enoughRuns && !isFetchNextPageError;
+  useEffect(() => {
+    if (isLooking && !isFetchingNextPage) void fetchNextPage();
+  }, [isLooking, isFetchingNextPage, fetchNextPage]);
+  if (!hasNextPage) return null;
+  if (isLooking) {
+    return (
+      <p className="quiet centred" role="status">
+        {say('list.looking')}
+      </p>
+    );
+  }
+  return (
+    <button type="button" className="more" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+      {say('list.older')}
+    </button>
   );
 }
 

@@ -3,7 +3,7 @@ import { visibleText } from '../record/format.ts';
 import { Loading, Problem } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { useWords } from '../words/words.tsx';
-import { SessionGroups, useRuns } from './run-list.tsx';
+import { Older, SessionGroups, useRuns } from './run-list.tsx';
 import { RunTable } from './run-table.tsx';
 
 export function Sessions() {
@@ -20,18 +20,9 @@ export function Sessions() {
       </div>
       {runs.isPending && <Loading />}
       {runs.isError && <Problem error={runs.error} onRetry={() => void runs.refetch()} />}
-      {runs.isSuccess && shown.length === 0 && <p className="quiet centred">{say('list.none')}</p>}
+      {runs.isSuccess && shown.length === 0 && !runs.hasNextPage && <p className="quiet centred">{say('list.none')}</p>}
       <SessionGroups runs={shown}>{(group) => <RunTable runs={group} />}</SessionGroups>
-      {runs.hasNextPage && (
-        <button
-          type="button"
-          className="more"
-          disabled={runs.isFetchingNextPage}
-          onClick={() => void runs.fetchNextPage()}
-        >
-          {say('list.older')}
-        </button>
-      )}
+      <Older runs={runs} count={shown.length} />
     </>
   );
 }

@@ -47,6 +47,7 @@ export const en = {
   'list.older': 'Show older runs',
   'list.none': 'No runs yet',
   'list.noneWhy': 'As soon as an agent of this app is started, its run shows up here by itself.',
+  'list.looking': 'Looking further back…',
   'list.noneFits': 'No run fits',
   'list.noneFitsWhy': 'No run of this app has what you chose above.',
   'list.noQuestion': 'The question is missing',

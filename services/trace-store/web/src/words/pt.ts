@@ -48,6 +48,7 @@ export const pt: Dictionary = {
   'list.older': 'Mostrar execuções mais antigas',
   'list.none': 'Ainda não há execuções',
   'list.noneWhy': 'Assim que um agente deste aplicativo começar, a execução aparece aqui sozinha.',
+  'list.looking': 'Procurando mais para trás…',
   'list.noneFits': 'Nenhuma execução corresponde',
   'list.noneFitsWhy': 'Nenhuma execução deste aplicativo tem o que você escolheu acima.',
   'list.noQuestion': 'A pergunta está faltando',

@@ -47,6 +47,7 @@ export const zh: Dictionary = {
   'list.older': '显示更早的运行',
   'list.none': '还没有运行',
   'list.noneWhy': '此应用的智能体一启动，运行就会自动出现在这里。',
+  'list.looking': '正在查找更早的运行…',
   'list.noneFits': '没有符合条件的运行',
   'list.noneFitsWhy': '此应用没有符合以上条件的运行。',
   'list.noQuestion': '问题缺失',
