@@ -6,7 +6,12 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{libs,services,examples}/*/**/*.test.ts', 'scripts/**/*.test.ts', 'test/**/*.test.ts'],
+    include: [
+      '{libs,services,examples}/*/**/*.test.ts',
+      'scripts/**/*.test.ts',
+      'deploy/chart/source/*.test.ts',
+      'test/**/*.test.ts',
+    ],
     exclude: ['**/node_modules/**', '**/fixtures/**', 'test/bench/**'],
     globalSetup: ['libs/testkit/src/global-setup.ts'],
     pool: 'forks',

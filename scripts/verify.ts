@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const BIN = join(import.meta.dirname, '../node_modules/.bin');
-const CODE = ['libs', 'services', 'examples', 'scripts', 'test', 'vitest.config.ts'].filter((path) => existsSync(path));
+const CODE = ['libs', 'services', 'examples', 'scripts', 'deploy', 'test', 'vitest.config.ts'].filter((path) =>
+  existsSync(path),
+);
 
 const steps: Record<string, readonly string[]> = {
   lint: [join(BIN, 'oxlint'), '--type-aware', '--report-unused-disable-directives', ...CODE],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { hasTimeForPeers, installPeers } from '@pawl/testkit';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 
 export const chartFolder = fileURLToPath(new URL('../../deploy/chart', import.meta.url));
 export const toolsFolder = 'test/deploy/chart-tools';
@@ -108,9 +108,4 @@ export function podsOf(objects: readonly Rendered[]) {
     if (!['Deployment', 'StatefulSet', 'Job'].includes(kind)) return [];
     return [{ owner: `${kind} ${metadata.name}`, metadata: spec.template.metadata, spec: spec.template.spec }];
   });
-}
-
-/** The file `values.yaml` as it stands. */
-export async function defaultValues(): Promise<Record<string, unknown>> {
-  return parse(await readFile(join(chartFolder, 'values.yaml'), 'utf8')) as Record<string, unknown>;
 }

@@ -6,12 +6,10 @@ import * as orchestrator from '@pawl/orchestrator/config';
 import * as toolRunner from '@pawl/tool-runner/config';
 import * as traceStore from '@pawl/trace-store/config';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { chartFiles } from '../../deploy/chart/source/chart-files.ts';
-import { managedVariables } from '../../deploy/chart/source/service-values.ts';
-import { valuesSchema } from '../../deploy/chart/source/values.ts';
+import { chartFiles } from './chart-files.ts';
+import { managedVariables } from './service-values.ts';
 
-const chart = new URL('../../deploy/chart/', import.meta.url);
+const chart = new URL('../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, chart), 'utf8');
 
 test('every generated file is up to date', () => {
@@ -19,12 +17,11 @@ test('every generated file is up to date', () => {
   expect(stale, 'differ from their source: run npm run generate').toEqual([]);
 });
 
-test('values.yaml holds the defaults of the schema, each with a sentence', () => {
-  const text = read('values.yaml');
-  expect(valuesSchema.parse(parse(text))).toEqual(valuesSchema.parse({ global: undefined }));
-  const keys = text.split('\n').filter((line) => /^\s*\w+:/.test(line));
-  const lines = text.split('\n');
-  for (const key of keys) expect(lines[lines.indexOf(key) - 1] ?? '', key).toMatch(/^\s*#|:$/);
+test('every value has a sentence above it', () => {
+  const lines = read('values.yaml').split('\n');
+  const keys = lines.flatMap((line, index) => (/^\s*\w+:/.test(line) ? [index] : []));
+  expect(keys.length).toBeGreaterThan(100);
+  expect(keys.filter((index) => !/^\s*# \S/.test(lines[index - 1] ?? '')).map((index) => lines[index])).toEqual([]);
 });
 
 describe('variables', () => {
@@ -44,18 +41,6 @@ describe('variables', () => {
     const known = new Set(Object.values(configs).flatMap(({ variableNames }) => variableNames));
     expect([...managedVariables].filter((name) => !known.has(name))).toEqual([]);
   });
-});
-
-test('what is shown for production keeps three copies, each on its disk before it is acknowledged', () => {
-  const production = valuesSchema.parse(parse(read('examples/production.yaml')));
-  expect(production.nats).toMatchObject({ mode: 'external', streamReplicas: 3, users: true });
-  const { config } = parse(read('examples/servers/nats-values.yaml')) as {
-    config: { cluster: object; jetstream: { merge: object }; merge: { authorization: { users: object[] } } };
-  };
-  expect(config.cluster).toMatchObject({ enabled: true, replicas: 3 });
-  expect(config.jetstream.merge).toEqual({ sync_interval: 'always' });
-  expect(config.merge.authorization.users).toHaveLength(6);
-  expect(read('files/nats.conf')).toContain('sync_interval: always');
 });
 
 test('every path of a service leads in from outside', () => {
