@@ -7,6 +7,8 @@ import { z } from 'zod';
 
 const subject = subjects.gatewayHint('slices');
 const givenBackWithinMs = 1_000;
+/** Who did not answer is most likely dead, and is not waited for while its slices last. */
+const silentMs = 60_000;
 
 const messageSchema = z.object({
   from: z.string(),
@@ -19,6 +21,8 @@ type Message = z.infer<typeof messageSchema>;
 export type SliceCalls = {
   /** Resolves when the other replicas that have a slice have given back, or after a while. */
   callBack(keys: readonly string[], others: readonly string[]): Promise<void>;
+  /** Whether any of them is known to answer. */
+  canAsk(others: readonly string[]): boolean;
   close(): void;
 };
 
@@ -30,6 +34,8 @@ export function createSliceCalls(options: {
   giveBack(keys: readonly string[]): Promise<void>;
 }): SliceCalls {
   const { bus, log, owner: from, giveBack } = options;
+  const silentUntil = new Map<string, number>();
+  const isSilent = (replica: string) => (silentUntil.get(replica) ?? 0) > performance.now();
   const waiting = new Map<string, (replica: string) => void>();
   const tell = (message: Message) => {
     if (bus.isConnected()) bus.connection.publish(subject, JSON.stringify(message));
@@ -52,9 +58,9 @@ export function createSliceCalls(options: {
   });
   return {
     async callBack(keys, others) {
-      if (others.length === 0) return;
+      const missing = new Set(others.filter((replica) => !isSilent(replica)));
+      if (missing.size === 0) return;
       const id = randomUUID();
-      const missing = new Set(others);
       const done = Promise.withResolvers<void>();
       const timer = setTimeout(done.resolve, givenBackWithinMs);
       waiting.set(id, (replica) => {
@@ -65,7 +71,10 @@ export function createSliceCalls(options: {
       await done.promise;
       clearTimeout(timer);
       waiting.delete(id);
+      for (const replica of missing) silentUntil.set(replica, performance.now() + silentMs);
+      for (const [replica, until] of silentUntil) if (until < performance.now()) silentUntil.delete(replica);
     },
+    canAsk: (others) => bus.isConnected() && others.some((replica) => !isSilent(replica)),
     close: () => subscription.unsubscribe(),
   };
 }

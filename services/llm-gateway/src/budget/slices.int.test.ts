@@ -5,7 +5,11 @@ import { connectBus, type Bus } from '@pawl/bus';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { createLog } from '@pawl/service';
 import { eventually, useTestServers } from '@pawl/testkit';
+import { noUsage } from '@pawl/contracts';
+import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { schema } from '../schema.ts';
+import { thinkWork } from '../testing/gateway-bench.ts';
+import { requestOfWork } from '../think/request-of-work.ts';
 import type { Level } from './levels.ts';
 import { createSlices, type Slices } from './slices.ts';
 import { createBudgetStore, type BudgetStore, type CallAddress } from './store.ts';
@@ -32,6 +36,7 @@ function level(limit: bigint, key = `budget/${randomUUID()}`): Level {
 }
 const callOf = (): CallAddress => ({ runId: `chat_${randomUUID()}`, m: 0 });
 const nothing = { entry: undefined, thought: undefined };
+const holding = (of: Level, need: bigint) => ({ levels: [of], needs: [need], line: () => lineOf(callOf()) });
 
 async function replica(): Promise<{ store: BudgetStore; slices: Slices; name: string }> {
   const name = `replica-${randomUUID()}`;
@@ -46,8 +51,29 @@ async function replica(): Promise<{ store: BudgetStore; slices: Slices; name: st
 async function drawn(slices: Slices, of: Level, need: bigint): Promise<CallAddress> {
   const call = callOf();
   slices.note([of], [need]);
-  await eventually(() => Promise.resolve(slices.take(call, [of], [need])));
+  await eventually(() => Promise.resolve(slices.take(call, holding(of, need))));
   return call;
+}
+
+/** What the books say of a call whose process died. */
+function lineOf({ runId }: CallAddress): LedgerEntry {
+  const work = thinkWork({ runId });
+  const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n, output: 1n, reasoning: 1n };
+  const line = ledgerEntryOf({
+    callId: randomUUID(),
+    request: requestOfWork(work),
+    endpoint: { provider: 'p', model: 'm' },
+    price: { tiers: [rate], perRequest: 0n, source: 'test' },
+    usage: noUsage,
+    costNanoUsd: 0n,
+    basis: 'estimated',
+    stopKind: 'lost',
+    attempts: 1,
+    traceId: '0'.repeat(32),
+    at: new Date().toISOString(),
+    isFinal: false,
+  });
+  return { ...line, held_nano_usd: '10' };
 }
 
 async function lapse(owner: string): Promise<void> {
@@ -61,10 +87,10 @@ describe('a slice', () => {
     const call = await drawn(slices, of, 10n);
     const { held } = await store.stateOf(of);
     expect(held).toBeGreaterThanOrEqual(80n);
-    const covered = slices.coveredOf(call, [4n]);
-    await store.charge({ call, levels: [of], taken: [4n], covered, ...nothing });
-    slices.settle(call, covered);
-    expect(slices.coveredOf(call, [4n])).toBeUndefined();
+    const sliced = await slices.beginSettling(call, [4n]);
+    await store.charge({ call, levels: [of], taken: [4n], ...sliced, ...nothing });
+    slices.settle(call, sliced?.covered);
+    expect(await slices.beginSettling(call, [4n])).toBeUndefined();
     await eventually(async () => (await store.stateOf(of)).spent === 4n);
     await slices.stop();
     expect(await store.stateOf(of)).toEqual({ held: 0n, spent: 4n });
@@ -90,22 +116,54 @@ describe('a slice', () => {
     expect(await other.slices.callBack([of], [one.name])).toBe(true);
     expect(await other.store.hold(needed, { levels: [of], needs: [950n] })).toEqual({ outcome: 'held' });
     expect(await other.store.hold(callOf(), { levels: [of], needs: [1n] })).toMatchObject({ outcome: 'refused' });
-    // Whoever asks again soon after is refused at once.
-    expect(await other.slices.callBack([of], [one.name])).toBe(false);
+  });
+
+  it('is called back once for all that would have to refuse at the same time, and not from the dead', async () => {
+    const [one, other] = [await replica(), await replica()];
+    const of = level(1_000n);
+    await drawn(one.slices, of, 50n);
+    const asked = await Promise.all([1, 2, 3].map(() => other.slices.callBack([of], [one.name, 'dead'])));
+    expect(asked).toEqual([true, true, true]);
+    const needs = Array.from({ length: 19 }, () => other.store.hold(callOf(), { levels: [of], needs: [50n] }));
+    expect((await Promise.all(needs)).map(({ outcome }) => outcome)).toEqual(Array.from({ length: 19 }, () => 'held'));
+    expect(await other.slices.callBack([of], ['dead'])).toBe(false);
   });
 
   it('of a dead replica comes back once, when it has lapsed, and its own late charge still counts', async () => {
     const [dead, other] = [await replica(), await replica()];
     const of = level(10_000n);
     const call = await drawn(dead.slices, of, 10n);
-    const covered = dead.slices.coveredOf(call, [7n]);
+    const sliced = await dead.slices.beginSettling(call, [7n]);
     await lapse(dead.name);
     await Promise.all([other.store.sweepHolds(), dead.store.sweepHolds()]);
     expect(await other.store.stateOf(of)).toEqual({ held: 0n, spent: 0n });
-    await dead.store.charge({ call, levels: [of], taken: [7n], covered, ...nothing });
+    await dead.store.charge({ call, levels: [of], taken: [7n], ...sliced, ...nothing });
     expect(await other.store.stateOf(of)).toEqual({ held: 0n, spent: 7n });
     await dead.slices.renew();
-    expect(dead.slices.take(callOf(), [of], [1n])).toBe(false);
+    expect(dead.slices.take(callOf(), holding(of, 1n))).toBe(false);
+  });
+
+  it('leaves a line of each call that takes its time and is lost with its process, and none of others', async () => {
+    const { store, slices, name } = await replica();
+    const of = level(100_000n);
+    await drawn(slices, of, 10n);
+    const [lost, settled] = [callOf(), callOf()];
+    const linesOf = ({ runId }: CallAddress) =>
+      database.query('select stop_kind, held_nano_usd from gateway.ledger where run_id = $1', [runId]);
+    const keptOf = ({ runId }: CallAddress) => database.query('select 1 from gateway.holds where run_id = $1', [runId]);
+    for (const call of [lost, settled]) {
+      expect(slices.take(call, { ...holding(of, 10n), line: () => lineOf(call) })).toBe(true);
+    }
+    await eventually(async () => (await keptOf(settled)).length === 1);
+    const sliced = await slices.beginSettling(settled, [5n]);
+    expect(sliced?.isLineKept).toBe(true);
+    await store.charge({ call: settled, levels: [of], taken: [5n], ...sliced, ...nothing });
+    expect(await keptOf(settled)).toEqual([]);
+    await eventually(async () => (await keptOf(lost)).length === 1);
+    await database.query(`update gateway.holds set expires_at = now() - interval '1 second' where owner = $1`, [name]);
+    await store.sweepHolds();
+    expect(await linesOf(lost)).toEqual([{ stop_kind: 'lost', held_nano_usd: '10' }]);
+    expect(await linesOf(settled)).toEqual([]);
   });
 
   it('of a limit that was lowered is not used any more', async () => {
@@ -113,8 +171,8 @@ describe('a slice', () => {
     const of = level(10_000n);
     await drawn(slices, of, 10n);
     const lower = { ...of, limit: 800n };
-    expect(slices.take(callOf(), [lower], [10n])).toBe(false);
-    expect(slices.take(callOf(), [of], [10n])).toBe(true);
+    expect(slices.take(callOf(), holding(lower, 10n))).toBe(false);
+    expect(slices.take(callOf(), holding(of, 10n))).toBe(true);
     slices.note([lower], [10n]);
     const { store } = await replica();
     // What is under way, and what may be drawn of the new limit.

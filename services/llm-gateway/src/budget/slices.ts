@@ -7,11 +7,13 @@
  * Invariant: a slice is used only while its lease surely holds; a replica that Postgres has not heard of stops in time.
  */
 import type { Bus } from '@pawl/bus';
+import { UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import type { Level } from './levels.ts';
 import * as rules from './slice.ts';
 import { createSliceCalls } from './slice-calls.ts';
-import { createSliceKeeping, type KeptSlice } from './slice-keeping.ts';
+import { createSliceKeeping, type KeptSlice, type SliceKeeping } from './slice-keeping.ts';
+import { createSliceTable, type OpenCall, type SlicedHolding, type SliceTable } from './slice-table.ts';
 import type { BudgetStore, CallAddress } from './store.ts';
 
 const everyMs = 1_000;
@@ -20,10 +22,10 @@ const slicesMax = 10_000;
 const scarceMs = 15_000;
 
 export type Slices = Part & {
-  /** Holds what a call needs of every level, or nothing of any. */
-  take(call: CallAddress, levels: readonly Level[], needs: readonly bigint[]): boolean;
-  /** What a settlement takes out of the slices of each level; undefined for a call that holds nothing here. */
-  coveredOf(call: CallAddress, taken: readonly bigint[]): bigint[] | undefined;
+  /** Holds what a call needs of every level, or nothing of any. What it held here before is replaced. */
+  take(call: CallAddress, holding: SlicedHolding): boolean;
+  /** Before a settlement: what it takes out of the slices of each level; undefined for a call that holds nothing here. */
+  beginSettling(call: CallAddress, taken: readonly bigint[]): Promise<SlicedSettlement | undefined>;
   /** Ends what `take` began. Without `covered` everything is free again. Repeating it changes nothing. */
   settle(call: CallAddress, covered?: readonly bigint[]): void;
   /** Remembers what a call needed, so that there is a slice for the next of its kind. */
@@ -33,6 +35,9 @@ export type Slices = Part & {
   /** Renews the leases of all slices that are in use; the others lapse. */
   renew(): Promise<void>;
 };
+
+/** `isLineKept`: whether Postgres has the line that the call's process leaves when it dies. */
+export type SlicedSettlement = { covered: bigint[]; isLineKept: boolean };
 
 export type SlicesOptions = {
   bus: Bus;
@@ -44,12 +49,67 @@ export type SlicesOptions = {
   callsAhead: number;
 };
 
-export function createSlices({ bus, store, log, owner, callsAhead }: SlicesOptions): Slices {
-  const table = createTable();
+export function createSlices(options: SlicesOptions): Slices {
+  const { store, log, callsAhead } = options;
+  const table = createSliceTable();
   const keeping = createSliceKeeping({ store, log, callsAhead });
-  const scarceUntil = new Map<string, number>();
-  const isScarce = (key: string) => (scarceUntil.get(key) ?? 0) > performance.now();
+  const giving = createGivingBack(options, table, keeping);
+  const tend = (kept: KeptSlice) => {
+    if (!giving.isScarce(kept.level.key)) void keeping.tend(kept);
+  };
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    name: 'slices',
+    async start() {
+      timer = setInterval(() => {
+        table.forgetUnused().forEach(tend);
+        for (const call of table.unkept(performance.now() - everyMs)) keepLine(store, log, call);
+      }, everyMs);
+    },
+    async stop() {
+      clearInterval(timer);
+      giving.close();
+      await Promise.all(table.slices().map(keeping.giveAllBack)).catch(() => undefined);
+    },
+    take(call, holding) {
+      const open = table.take(call, holding);
+      for (const { kept } of open?.held ?? []) if (rules.wishOf(kept.slice, callsAhead) > 0n) tend(kept);
+      return open !== undefined;
+    },
+    async beginSettling(call, taken) {
+      const open = table.find(call);
+      if (!open) return undefined;
+      open.isSettling = true;
+      await open.kept;
+      const covered = open.held.map(({ need }, position) => rules.coveredBy(need, taken[position] ?? 0n));
+      return { covered, isLineKept: open.kept !== undefined };
+    },
+    settle(call, covered) {
+      for (const kept of table.settle(call, covered)) if (giving.isScarce(kept.level.key)) void giving.later(kept);
+    },
+    note(levels, needs) {
+      if (callsAhead === 0 || levels.length === 0 || !levels.every(isSliced)) return;
+      for (const [position, level] of levels.entries()) {
+        const kept = table.sliceOf(level);
+        if (!kept) continue;
+        kept.slice = rules.note(kept.slice, needs[position] ?? 0n);
+        if (level.limit < kept.level.limit) void giving.forLower(level, kept);
+        else tend(kept);
+      }
+    },
+    callBack: async (levels, others) =>
+      await giving.callBack(
+        levels.filter(isSliced).map(({ key }) => key),
+        others,
+      ),
+    renew: () => keeping.renew(table.slices()),
+  };
+}
 
+/** What is given back because somebody needs it: here, and by the other replicas. */
+function createGivingBack({ bus, log, owner }: SlicesOptions, table: SliceTable, keeping: SliceKeeping) {
+  const scarceUntil = new Map<string, number>();
+  const underWay = new Map<string, Promise<void>>();
   const giveBackHere = async (keys: readonly string[]) => {
     const until = performance.now() + scarceMs;
     for (const key of keys) remember(scarceUntil, key, until);
@@ -58,125 +118,49 @@ export function createSlices({ bus, store, log, owner, callsAhead }: SlicesOptio
     await Promise.all(meant.map(keeping.giveAllBack));
   };
   const calls = createSliceCalls({ bus, log, owner, giveBack: giveBackHere });
-  const tend = (kept: KeptSlice) => {
-    if (!isScarce(kept.level.key)) void keeping.tend(kept);
-  };
-  /** What was drawn when the limit was higher is not used under the lower one. */
-  const giveBackFor = async (lower: Level, kept: KeptSlice) => {
-    await keeping
-      .giveAllBack(kept)
-      .catch((error: unknown) => log.warn({ err: error }, 'a slice will be given back later'));
-    if (kept.slice.free === 0n) kept.level = lower;
-  };
-  let timer: NodeJS.Timeout | undefined;
+  const later = (kept: KeptSlice) =>
+    keeping.giveAllBack(kept).catch((error: unknown) => log.warn({ err: error }, 'a slice will be given back later'));
   return {
-    name: 'slices',
-    start: async () => void (timer = setInterval(() => table.forgetUnused().forEach(tend), everyMs)),
-    async stop() {
-      clearInterval(timer);
-      calls.close();
-      await Promise.all(table.slices().map(keeping.giveAllBack)).catch(() => undefined);
+    isScarce: (key: string) => (scarceUntil.get(key) ?? 0) > performance.now(),
+    close: calls.close,
+    later,
+    /** What was drawn when the limit was higher is not used under the lower one. */
+    async forLower(level: Level, kept: KeptSlice): Promise<void> {
+      await later(kept);
+      if (kept.slice.free === 0n) kept.level = level;
     },
-    take(call, levels, needs) {
-      const held = table.take(call, levels, needs);
-      for (const { kept } of held ?? []) if (rules.wishOf(kept.slice, callsAhead) > 0n) tend(kept);
-      return held !== undefined;
-    },
-    coveredOf: table.coveredOf,
-    settle: table.settle,
-    note(levels, needs) {
-      if (callsAhead === 0 || levels.length === 0 || !levels.every(isSliced)) return;
-      for (const [position, level] of levels.entries()) {
-        const kept = table.sliceOf(level);
-        if (!kept) continue;
-        kept.slice = rules.note(kept.slice, needs[position] ?? 0n);
-        if (level.limit < kept.level.limit) void giveBackFor(level, kept);
-        else tend(kept);
-      }
-    },
-    async callBack(levels, others) {
-      const keys = levels.filter((level) => isSliced(level) && !isScarce(level.key)).map(({ key }) => key);
+    /** Calls for the same budgets at the same time wait for the same answer. */
+    async callBack(keys: readonly string[], others: readonly string[]): Promise<boolean> {
+      const id = keys.join('\n');
+      const known = underWay.get(id);
       const isHere = table.slices().some(({ level, slice }) => keys.includes(level.key) && slice.free > 0n);
-      if (keys.length === 0 || (others.length === 0 && !isHere)) return false;
-      await Promise.all([giveBackHere(keys), calls.callBack(keys, others)]);
+      if (!known && !isHere && !calls.canAsk(others)) return false;
+      const asking =
+        known ??
+        Promise.all([giveBackHere(keys), calls.callBack(keys, others)])
+          .then(() => undefined)
+          .finally(() => underWay.delete(id));
+      underWay.set(id, asking);
+      await asking;
       return true;
     },
-    renew: () => keeping.renew(table.slices()),
   };
 }
 
-type Open = { kept: KeptSlice; need: bigint }[];
-
-/** The slices of this replica, and the calls that are held out of them. */
-function createTable() {
-  const slices = new Map<string, KeptSlice>();
-  const open = new Map<string, Open>();
-  return {
-    slices: () => [...slices.values()],
-    sliceOf(level: Level): KeptSlice | undefined {
-      const key = keyOf(level);
-      const known = slices.get(key);
-      if (known && level.limit >= known.level.limit) known.level = level;
-      if (!known && slices.size < slicesMax) slices.set(key, newSlice(level));
-      return slices.get(key);
+/** A call that takes its time may be lost with this process: what the books are to say then is kept beside what is held. */
+function keepLine(store: BudgetStore, log: Log, open: OpenCall): void {
+  open.kept = store.hold(open.call, { levels: [], needs: [], line: open.line() }).then(
+    () => undefined,
+    (error: unknown) => {
+      if (!(error instanceof UnavailableError)) log.error({ err: error, ...open.call }, 'a line could not be kept');
+      open.kept = undefined;
     },
-    take(call: CallAddress, levels: readonly Level[], needs: readonly bigint[]): Open | undefined {
-      const held = takeAll(slices, levels, needs);
-      if (held) open.set(keyOfCall(call), held);
-      return held;
-    },
-    coveredOf: (call: CallAddress, taken: readonly bigint[]) =>
-      open.get(keyOfCall(call))?.map(({ need }, position) => rules.coveredBy(need, taken[position] ?? 0n)),
-    settle(call: CallAddress, covered: readonly bigint[] = []): void {
-      for (const [position, { kept, need }] of (open.get(keyOfCall(call)) ?? []).entries()) {
-        kept.slice = rules.settle(kept.slice, { need, covered: covered[position] ?? 0n });
-      }
-      open.delete(keyOfCall(call));
-    },
-    /** Forgets the slices that nobody needs, which then lapse, and gives the others. */
-    forgetUnused(): KeptSlice[] {
-      for (const [key, { slice, isDead }] of slices) {
-        const isUnused = slice.free === 0n && slice.used === 0n && rules.leastOf(slice) === 0n;
-        if (isDead || isUnused) slices.delete(key);
-      }
-      return [...slices.values()];
-    },
-  };
-}
-
-function takeAll(slices: Map<string, KeptSlice>, levels: readonly Level[], needs: readonly bigint[]): Open | undefined {
-  const now = performance.now();
-  const held: (Open[0] & { after: rules.Slice })[] = [];
-  for (const [position, level] of levels.entries()) {
-    const kept = slices.get(keyOf(level));
-    const need = needs[position] ?? 0n;
-    // A limit that was lowered is looked at in Postgres.
-    const isUsable = kept && !kept.isDead && kept.usableUntilMs > now && level.limit >= kept.level.limit;
-    const after = isUsable ? rules.take(rules.note(kept.slice, need), need) : undefined;
-    if (!kept || !after) return undefined;
-    held.push({ kept, need, after });
-  }
-  for (const { kept, after } of held) kept.slice = after;
-  return held;
-}
-
-function newSlice(level: Level): KeptSlice {
-  const now = performance.now();
-  const times = { usableUntilMs: 0, drawNotBeforeMs: 0, rotatedAtMs: now };
-  return { level, slice: rules.emptySlice, ...times, isKnown: false, isDead: false };
+  );
 }
 
 /** Limits of runs are for one run: they stay exact, in one place. */
 function isSliced({ kind }: Level): boolean {
   return kind === 'budget';
-}
-
-function keyOfCall({ runId, m }: CallAddress): string {
-  return `${runId}/${m}`;
-}
-
-function keyOf({ key, window }: Level): string {
-  return `${key}@${window.fromMs}`;
 }
 
 function remember(map: Map<string, number>, key: string, value: number): void {

@@ -43,6 +43,8 @@ export type Settlement = {
   taken: readonly bigint[];
   /** What of that comes out of the owner's slice of each level; absent for calls that were held in Postgres. */
   covered?: readonly bigint[] | undefined;
+  /** Whether there may be a line of a call that was not held in Postgres. */
+  isLineKept?: boolean;
   /** Absent when no model was asked. */
   entry: LedgerEntry | undefined;
   /** The thought fact as JSON text; absent when the call is given up here and will be made again elsewhere. */
@@ -228,7 +230,7 @@ async function chargeAll(
       items.map(({ call }) => call.runId),
       items.map(({ call }) => call.m),
       items.map((item) => item.owner ?? owner),
-      items.map(({ covered }) => covered === undefined),
+      items.map(({ covered, isLineKept }) => covered === undefined || isLineKept === true),
       items.map(({ thought }) => thought ?? null),
       JSON.stringify(items.map(({ entry }) => entry ?? null)),
       levels.map(({ of }) => of),

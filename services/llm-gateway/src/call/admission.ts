@@ -33,7 +33,7 @@ export type AdmissionDeps = {
   store: BudgetStore;
   secrets: SecretSource;
   health: EndpointHealth;
-  slices: Pick<Slices, 'take' | 'note' | 'callBack' | 'coveredOf' | 'settle'>;
+  slices: Pick<Slices, 'take' | 'note' | 'callBack' | 'beginSettling' | 'settle'>;
 };
 
 /** Where a call goes. */
@@ -234,13 +234,10 @@ async function holdOnce(
   const { request, plan, isReplacing } = admitting;
   const { levels } = plan;
   const needs = needsOf(levels, target.price, bounds);
-  if (request.isAskedOnce) {
-    slices.settle(request.address);
-    if (slices.take(request.address, levels, needs)) return { outcome: 'held' };
-  }
+  const line = () => lostLineOf(admitting, target, bounds);
+  if (request.isAskedOnce && slices.take(request.address, { levels, needs, line })) return { outcome: 'held' };
   const { isExclusive } = request;
-  const line = lostLineOf(admitting, target, bounds);
-  const held = await store.hold(request.address, { levels, needs, line, isExclusive, isReplacing });
+  const held = await store.hold(request.address, { levels, needs, line: line(), isExclusive, isReplacing });
   if (held.outcome === 'held' && request.isAskedOnce) slices.note(levels, needs);
   return held;
 }

@@ -11,7 +11,7 @@ import type { Journal } from '../ledger/journal.ts';
 
 export type SettleDeps = {
   store: BudgetStore;
-  slices: Pick<Slices, 'coveredOf' | 'settle'>;
+  slices: Pick<Slices, 'beginSettling' | 'settle'>;
   journal: Pick<Journal, 'append'>;
   log: Log;
 };
@@ -28,9 +28,9 @@ export async function settleCall(
   settlement: Settlement,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const covered = deps.slices.coveredOf(settlement.call, settlement.taken);
-  const stored = await chargeOrKeep(deps, { ...settlement, covered }, signal);
-  deps.slices.settle(settlement.call, covered);
+  const sliced = await deps.slices.beginSettling(settlement.call, settlement.taken);
+  const stored = await chargeOrKeep(deps, { ...settlement, ...sliced }, signal);
+  deps.slices.settle(settlement.call, sliced?.covered);
   return stored;
 }
 

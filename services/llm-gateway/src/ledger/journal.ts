@@ -101,6 +101,7 @@ async function settle({ store, log }: JournalOptions, message: JsMsg): Promise<v
       covered: levels.some(({ covered }) => covered !== undefined)
         ? levels.map(({ covered = '0' }) => BigInt(covered))
         : undefined,
+      isLineKept: true,
       entry,
       thought,
     });
