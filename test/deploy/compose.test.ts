@@ -23,17 +23,13 @@ type ComposeService = {
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: string[] };
   ports?: string[];
-  configs?: { source: string; target: string }[];
+  volumes?: string[];
   read_only?: boolean;
   cap_drop?: string[];
   security_opt?: string[];
   stop_grace_period?: string;
 };
-type Compose = {
-  services: Record<string, ComposeService>;
-  configs: Record<string, { file: string }>;
-};
-const compose = parse(read('compose.yaml'), { merge: true }) as Compose;
+const compose = parse(read('compose.yaml'), { merge: true }) as { services: Record<string, ComposeService> };
 
 /** The values that `docker compose` would fill in from an `.env` with these secrets. */
 function filledIn(value: string | number): string {
@@ -109,11 +105,13 @@ test('images of others have a version, and what is mounted is there', () => {
   expect(images.filter((image) => !/:\d+\.\d+|:\d+-alpine|^pawl-[a-z-]+:\$\{PAWL_VERSION:-dev\}$/.test(image))).toEqual(
     [],
   );
-  const sources = Object.values(compose.services).flatMap((service) =>
-    (service.configs ?? []).map(({ source }) => source),
-  );
-  expect(sources.toSorted()).toEqual(Object.keys(compose.configs).toSorted());
-  for (const { file } of Object.values(compose.configs)) expect(read(file).length).toBeGreaterThan(50);
+  const mounts = Object.values(compose.services).flatMap(({ volumes = [] }) => volumes);
+  const files = mounts.filter((mount) => mount.startsWith('./')).map((mount) => mount.split(':'));
+  expect(files.length).toBe(3);
+  for (const [file = '', , mode] of files) {
+    expect(mode).toBe('ro');
+    expect(read(file).length).toBeGreaterThan(50);
+  }
 });
 
 test('secrets have to be given, and every variable that may be is in the example', () => {
