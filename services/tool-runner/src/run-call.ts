@@ -59,8 +59,7 @@ export type CallRunnerOptions = {
   circuits: Circuits;
   limits: CallLimits;
   heavy: HeavyWork;
-  /** What a person has answered in a run. */
-  answerTo: RunLog['answerTo'];
+  runLog: RunLog;
   /** Values that must not appear in stored errors. */
   secretValues: () => Iterable<string>;
   now: () => number;
@@ -88,8 +87,8 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const execute = async (effectKey?: string, keepLate?: (late: Report) => Promise<void>) => {
       const spool = spoolOf(request, options.results);
       const { onLife } = clock;
-      const answerTo = answersOf(request, options.answerTo);
-      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, answerTo, callTool });
+      const ofRun = askRunLog(request, options.runLog);
+      const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, ...ofRun, callTool });
       const onLate = keepLate && (async (outcome: Outcome) => await keepLate(await report(outcome, 1)));
       const { circuits, now } = options;
       clock.begin();
@@ -168,7 +167,7 @@ function admit(
 
 type Prepared = Pick<
   KindCall,
-  'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'answerTo' | 'callTool'
+  'args' | 'effectKey' | 'deadlineAtMs' | 'signal' | 'spool' | 'onLife' | 'answerTo' | 'askedAtMs' | 'callTool'
 >;
 
 function kindCall(request: CallRequest, prepared: Prepared): KindCall {
@@ -207,6 +206,11 @@ function spoolOf({ app, position }: CallRequest, results: ResultStore): Spool | 
   return position && position.within === undefined ? createSpool(results, { app, ...position }) : undefined;
 }
 
-function answersOf({ app, position }: CallRequest, answerTo: RunLog['answerTo']): KindCall['answerTo'] {
-  return position && (async (question) => await answerTo(app, position.runId, question));
+function askRunLog({ app, position }: CallRequest, runLog: RunLog): Pick<KindCall, 'answerTo' | 'askedAtMs'> {
+  if (!position) return { answerTo: undefined, askedAtMs: undefined };
+  const { runId, m } = position;
+  return {
+    answerTo: async (question) => await runLog.answerTo(app, runId, question),
+    askedAtMs: async () => await runLog.askedAtMs(app, runId, m),
+  };
 }

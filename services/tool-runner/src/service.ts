@@ -89,8 +89,7 @@ export async function createToolRunner(
   const runLog = createRunLog(bus);
   const guardWrite = createWriteGuard({ database, runLog, owner: `${hostname()}:${process.pid}` });
   const findTool = (app: string, name: string) => registry.find('Tool', app, name)?.object;
-  const { answerTo } = runLog;
-  const parts = { kinds, heavy, answerTo, validator, guardWrite, findTool, results, stops, secretValues, now };
+  const parts = { kinds, heavy, runLog, validator, guardWrite, findTool, results, stops, secretValues, now };
   const runCall = createCallRunner({ ...parts, circuits: createCircuits(), limits: limitsOf(config) });
 
   const server = await createHttp({

@@ -5,6 +5,8 @@ import { partitionOf, streams, subjects } from '@pawl/contracts';
 export type RunLog = {
   /** Why no write may start for a run any more, or undefined. */
   stopOf(app: string, runId: string): Promise<'cancelled' | 'paused' | 'ended' | undefined>;
+  /** When the run decided on the calls of thought `m`, as Unix time in milliseconds. */
+  askedAtMs(app: string, runId: string, m: number): Promise<number | undefined>;
   /** What a person has answered in the run to exactly this question, as JSON text; the newest answer counts. */
   answerTo(app: string, runId: string, question: string): Promise<string | undefined>;
 };
@@ -24,6 +26,11 @@ export function createRunLog(bus: Bus): RunLog {
       if (ended) return 'ended';
       if (cancelled) return 'cancelled';
       return (paused ?? 0) > (resumed ?? 0) ? 'paused' : undefined;
+    },
+    async askedAtMs(app, runId, m) {
+      const facts = await readFacts(bus, app, runId);
+      const acted = facts.find(({ fact }) => fact.kind === 'acted' && fact.m === m);
+      return acted && Date.parse(acted.fact.at);
     },
     async answerTo(app, runId, question) {
       const facts = (await readFacts(bus, app, runId)).map(({ fact }) => fact);

@@ -57,6 +57,7 @@ export async function callKind(kind: Kind, { tool, args }: Call, overrides: Part
     spool: undefined,
     onLife: () => {},
     answerTo: undefined,
+    askedAtMs: undefined,
     deadlineAtMs: Date.now() + 30_000,
     callTool: () => Promise.reject(new Error('this kind calls no other tools')),
     ...overrides,

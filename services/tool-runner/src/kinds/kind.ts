@@ -31,6 +31,8 @@ export type KindCall = {
   spool: Spool | undefined;
   /** Has to be called for each sign of life of the tool: a piece of its answer, or progress that it tells. */
   onLife: () => void;
+  /** When the run decided on the call, as Unix time in milliseconds; absent outside of a run. */
+  askedAtMs: (() => Promise<number | undefined>) | undefined;
   /** What a person has answered in the run to exactly this question, as JSON text; absent outside of a run. */
   answerTo: ((question: string) => Promise<string | undefined>) | undefined;
   /** Calls another tool of the app as a part of this call; its result comes whole. */

@@ -138,7 +138,7 @@ const kind = createMcpKind({
     commands: [],
     commandPath: '',
   }),
-  gate: { isAccepted: () => Promise.resolve(true) },
+  gate: { acceptance: () => Promise.resolve({ isAccepted: true, changedAtMs: undefined }) },
   validator: createArgumentValidator(),
 });
 const call = async (server: string) =>

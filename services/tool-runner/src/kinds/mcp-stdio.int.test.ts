@@ -69,7 +69,7 @@ const servers = createMcpServers({
 });
 const kind = createMcpKind({
   servers,
-  gate: { isAccepted: () => Promise.resolve(true) },
+  gate: { acceptance: () => Promise.resolve({ isAccepted: true, changedAtMs: undefined }) },
   validator: createArgumentValidator(),
 });
 const call = async (server: string, tool: string, args: Record<string, unknown> = {}) =>

@@ -38,7 +38,7 @@ const servers = createMcpServers({
 });
 const kind = createMcpKind({
   servers,
-  gate: { isAccepted: () => Promise.resolve(true) },
+  gate: { acceptance: () => Promise.resolve({ isAccepted: true, changedAtMs: undefined }) },
   validator: createArgumentValidator(),
 });
 

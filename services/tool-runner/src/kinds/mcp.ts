@@ -11,7 +11,7 @@ import { refusal, type Outcome } from '../call/outcome.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { callFailure, connectFailure } from './mcp/call-failure.ts';
 import type { CallScope, McpConnection } from './mcp/connect-server.ts';
-import type { DefinitionGate } from './mcp/definition-gate.ts';
+import type { Acceptance, DefinitionGate } from './mcp/definition-gate.ts';
 import type { McpDefinition } from './mcp/list-tools.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
 import { rpcCodes } from './mcp/reply-guard.ts';
@@ -19,7 +19,7 @@ import { outcomeOfLong, outcomeOfResult } from './mcp/tool-result.ts';
 
 export type McpKindOptions = {
   servers: McpServers;
-  gate: Pick<DefinitionGate, 'isAccepted'>;
+  gate: Pick<DefinitionGate, 'acceptance'>;
   validator: ArgumentValidator;
 };
 
@@ -103,10 +103,9 @@ async function admit(
   const definition = list.tools.get(tool);
   if (!definition)
     return { outcome: refusal('tool_failed', `The server ${server} offers no tool ${tool}.`, 'Use another tool.') };
-  if (!(await gate.isAccepted({ app: call.app, server, tool, hash: fingerprint(definition) }))) {
-    const message = `The server ${server} has changed what ${tool} is. It is not called until the app accepts the change.`;
-    return { outcome: refusal('tool_not_allowed', message, "Don't call it again; use another tool.") };
-  }
+  const accepted = await gate.acceptance({ app: call.app, server, tool, hash: fingerprint(definition) });
+  const refused = accepted.isAccepted ? await decidedBefore(call, accepted) : changed(server, tool);
+  if (refused) return { outcome: refused };
   if (call.tool.spec.parameters === undefined) {
     const verdict = validator.validate(definition.inputSchema, {
       value: call.args.value,
@@ -116,6 +115,21 @@ async function admit(
       return { outcome: refusal('invalid_arguments', verdict.message, 'Correct the arguments and call it again.') };
   }
   return { definition };
+}
+
+function changed(server: string, tool: string): Outcome {
+  const message = `The server ${server} has changed what ${tool} is. It is not called until the app accepts the change.`;
+  return refusal('tool_not_allowed', message, "Don't call it again; use another tool.");
+}
+
+/** A call that was asked for, or put before a person, while the tool was another one is void (I11). */
+async function decidedBefore(call: KindCall, { changedAtMs }: Acceptance): Promise<Outcome | undefined> {
+  if (changedAtMs === undefined) return undefined;
+  const askedAtMs = await call.askedAtMs?.();
+  if (askedAtMs === undefined || askedAtMs > changedAtMs) return undefined;
+  const message =
+    'The server has changed what this tool is since the call was asked for, so what was approved is void.';
+  return refusal('tool_not_allowed', message, 'Call it again, if it still is what you want.');
 }
 
 type Sending = { connection: McpConnection; definition: McpDefinition; validator: ArgumentValidator };

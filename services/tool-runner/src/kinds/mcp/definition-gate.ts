@@ -6,47 +6,59 @@ import type { Queryable } from '@pawl/db';
 
 export type DefinitionOf = { app: string; server: string; tool: string; hash: string };
 
+export type Acceptance = { isAccepted: boolean; changedAtMs: number | undefined };
+
 export type DefinitionGate = {
-  /** Whether the definition may be used. Throws `UnavailableError`. */
-  isAccepted(definition: DefinitionOf): Promise<boolean>;
+  /** Whether the definition may be used, and since when it stands in the place of another. Throws `UnavailableError`. */
+  acceptance(definition: DefinitionOf): Promise<Acceptance>;
   accept(definition: DefinitionOf): Promise<void>;
   /** Accepted hashes of a server's tools, by tool. */
   acceptedOf(app: string, server: string): Promise<ReadonlyMap<string, string>>;
 };
 
+type Row = { accepted_hash: string; changed_at: string | null };
+
 export function createDefinitionGate(database: Queryable): DefinitionGate {
   // What was accepted once stays accepted as long as it is the same.
-  const known = new Map<string, string>();
+  const known = new Map<string, { hash: string; changedAtMs: number | undefined }>();
   const knownMax = 20_000;
-  const remember = ({ app, server, tool }: DefinitionOf, hash: string) => {
+  const keyOf = ({ app, server, tool }: DefinitionOf) => JSON.stringify([app, server, tool]);
+  const remember = (definition: DefinitionOf, { accepted_hash: hash, changed_at: changedAt }: Row) => {
     if (known.size >= knownMax) known.clear();
-    known.set(JSON.stringify([app, server, tool]), hash);
+    const accepted = { hash, changedAtMs: changedAt === null ? undefined : Date.parse(changedAt) };
+    known.set(keyOf(definition), accepted);
+    return accepted;
   };
   return {
-    async isAccepted(definition) {
+    async acceptance(definition) {
       const { app, server, tool, hash } = definition;
-      if (known.get(JSON.stringify([app, server, tool])) === hash) return true;
-      const [row] = await database.query<{ accepted_hash: string }>(
+      const remembered = known.get(keyOf(definition));
+      if (remembered?.hash === hash) return { isAccepted: true, changedAtMs: remembered.changedAtMs };
+      const [row] = await database.query<Row>(
         `with first_seen as (
            insert into tools.mcp_definitions (app, server, tool, accepted_hash) values ($1, $2, $3, $4)
-           on conflict do nothing returning accepted_hash
+           on conflict do nothing returning accepted_hash, changed_at
          )
-         select accepted_hash from first_seen
+         select accepted_hash, changed_at::text from first_seen
          union all
-         select accepted_hash from tools.mcp_definitions where app = $1 and server = $2 and tool = $3`,
+         select accepted_hash, changed_at::text from tools.mcp_definitions where app = $1 and server = $2 and tool = $3`,
         [app, server, tool, hash],
       );
-      if (row) remember(definition, row.accepted_hash);
-      return row?.accepted_hash === hash;
+      const accepted = row && remember(definition, row);
+      return { isAccepted: accepted?.hash === hash, changedAtMs: accepted?.changedAtMs };
     },
     async accept(definition) {
       const { app, server, tool, hash } = definition;
-      await database.query(
-        `insert into tools.mcp_definitions (app, server, tool, accepted_hash) values ($1, $2, $3, $4)
-         on conflict (app, server, tool) do update set accepted_hash = excluded.accepted_hash, accepted_at = now()`,
+      const [row] = await database.query<Row>(
+        `insert into tools.mcp_definitions as known (app, server, tool, accepted_hash) values ($1, $2, $3, $4)
+         on conflict (app, server, tool) do update set
+           changed_at = case when known.accepted_hash = excluded.accepted_hash then known.changed_at else clock_timestamp() end,
+           accepted_hash = excluded.accepted_hash,
+           accepted_at = now()
+         returning accepted_hash, changed_at::text`,
         [app, server, tool, hash],
       );
-      remember(definition, hash);
+      if (row) remember(definition, row);
     },
     async acceptedOf(app, server) {
       const rows = await database.query<{ tool: string; accepted_hash: string }>(
