@@ -7,9 +7,12 @@ import { connectBus } from '@pawl/bus';
 import { natsPermissions, type NatsUser } from '@pawl/contracts';
 import { ensureNatsServer, freePort, startChild, type Child } from '@pawl/devstack';
 import { eventually } from '@pawl/testkit';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundled, containersOfPod, ofKind, useRenderings } from './chart-renderings.ts';
 import { render } from './chart-tools.ts';
+
+// Programs are started one after the other, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const renderings = useRenderings();
 const users = Object.keys(natsPermissions()) as NatsUser[];

@@ -1,15 +1,19 @@
 /** The programs that the chart's Jobs and its test run, on real servers and services: safe to repeat, and clear about what is wrong. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { useTestServers } from '@pawl/testkit';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { adminKey } from '../system/api.ts';
 import { startStack, type Stack } from '../system/stack.ts';
+
+// Programs are started one after the other, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const servers = useTestServers();
@@ -102,6 +106,21 @@ describe('apply-objects', () => {
     expect((await run('apply-objects', urls)).text).toBe(first.text);
     const { body } = await stack.api.run({ agent: 'helper', input: 'Yes?' });
     expect(body).toMatchObject({ stopReason: 'final_answer', answer: 'Yes.' });
+  });
+
+  test('declares what the example values bring', async () => {
+    const file = join(root, 'deploy/chart/examples/small.yaml');
+    const { objects } = parse(await readFile(file, 'utf8')) as { objects: { inline: object[] } };
+    expect(objects.inline.length).toBeGreaterThan(1);
+    const place = join(folder, 'small');
+    await mkdir(place);
+    await writeFile(
+      join(place, 'objects.json'),
+      objects.inline.map((object) => JSON.stringify(object)).join('\n---\n'),
+    );
+    const { code, text } = await run('apply-objects', { ...urls, PAWL_OBJECTS_DIR: place });
+    expect([code, text]).toEqual([0, expect.stringMatching(/ModelRoute smart .*\ndemo: Agent helper/)]);
+    await rm(place, { recursive: true });
   });
 
   test('sends nothing when one file has a mistake, and says which', async () => {

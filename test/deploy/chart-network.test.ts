@@ -1,9 +1,12 @@
 /** How the rendered parts find each other, and who may: selectors, ports, paths from outside, scalers, network policies. K11, K13. */
 import { lanes, pageAddresses, services } from '@pawl/contracts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { allowedConnections } from './chart-connections.ts';
 import { bundled, containersOfPod, matches, ofKind, plainEnv, useRenderings } from './chart-renderings.ts';
 import { leastValues, podsOf, render } from './chart-tools.ts';
+
+// Programs are started one after the other, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const renderings = useRenderings();
 

@@ -8,7 +8,7 @@ import * as llmGateway from '@pawl/llm-gateway/config';
 import * as orchestrator from '@pawl/orchestrator/config';
 import * as toolRunner from '@pawl/tool-runner/config';
 import * as traceStore from '@pawl/trace-store/config';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   bundled,
   containersOf,
@@ -21,6 +21,9 @@ import {
   type Container,
 } from './chart-renderings.ts';
 import { leastValues, podsOf, render } from './chart-tools.ts';
+
+// Programs are started one after the other, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const configs = {
   orchestrator: orchestrator.loadConfig,

@@ -51,7 +51,7 @@ test.for([
   ['tool-runner', 'tools'],
   ['llm-gateway', 'gateway'],
   ['trace-store', 'traces'],
-] as const)('%s waits for schema %s, then starts', { timeout: 120_000 }, async ([service, schema]) => {
+] as const)('%s waits for schema %s, then starts', { timeout: 180_000 }, async ([service, schema]) => {
   const port = await freePort();
   const child = start(service, 'main', port);
   const isWaiting = async () => {

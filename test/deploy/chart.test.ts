@@ -3,7 +3,7 @@
  * change or be there. K3, K4, K7, K8, K14.
  */
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   chartFolder,
   exampleNames,
@@ -16,6 +16,9 @@ import {
   type Helm,
   type Rendered,
 } from './chart-tools.ts';
+
+// Programs are started one after the other, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 const releases = ['pawl', 'n', 'y', '123', '1e3', `a-${'long'.repeat(12)}`];
 const autoscaled = {
