@@ -3,14 +3,25 @@ import { z } from 'zod';
 import { objectNameSchema } from './names.ts';
 import { currencySchema, decimalSchema } from './money.ts';
 
+/** Where budgets of orgs are declared, with the admin key. No key belongs to it. */
+export const orgApp = 'org';
+
 const count = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
 export const budgetSpecSchema = z.strictObject({
-  scope: z.strictObject({
-    app: objectNameSchema,
-    agent: objectNameSchema.optional(),
-    user: z.string().min(1).max(200).optional(),
-  }),
+  scope: z
+    .strictObject({
+      app: objectNameSchema.optional(),
+      /** Instead of an app: the name of an org, whose apps share the budget. Such a budget is declared under the app `org`. */
+      org: objectNameSchema.optional(),
+      /** Apps of the org. Default: all that there are. */
+      apps: z.array(objectNameSchema).min(1).max(1_000).optional(),
+      agent: objectNameSchema.optional(),
+      user: z.string().min(1).max(200).optional(),
+    })
+    .refine(({ app, org, apps }) => (app === undefined) !== (org === undefined) && (!apps || org !== undefined), {
+      message: 'names either an app, or an org and maybe its apps',
+    }),
   limit: z.union([
     z.strictObject({ amount: decimalSchema, currency: currencySchema }),
     z.strictObject({ tokens: count }),

@@ -54,7 +54,8 @@ export function createGatewayMetrics(options: GatewayMetricsOptions): GatewayMet
     registers,
   });
   const countCharge = ({ entry }: Settlement) => {
-    if (!entry) return;
+    // What a correction takes back has been counted; a counter never goes down.
+    if (!entry || entry.stop_kind === 'correction') return;
     const labels = { purpose: entry.purpose, line: entry.is_final ? 'reply' : 'attempt' };
     charged.inc(labels, Number(entry.cost_nano_usd) / nanoPerUsd);
   };

@@ -128,7 +128,7 @@ async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url():
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
   serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
-  serveBudgetState(server.http, { registry, authorizer, store });
+  serveBudgetState(server.http, { registry, authorizer, store, database });
   serveSpend(server.http, { authorizer, database });
   serveLedger(server.http, { authorizer, database, budgets, store });
   serveKeys(server.http, { authorizer, keyStore });

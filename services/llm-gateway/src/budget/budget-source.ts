@@ -1,6 +1,6 @@
-/** The declared budgets of an app with their current windows, kept at hand between changes of the registry. */
+/** The declared budgets of an app and of its org with their current windows, kept at hand between changes of the registry. */
 import type { Registry } from '@pawl/bus';
-import type { Budget } from '@pawl/contracts';
+import { orgApp, type Budget } from '@pawl/contracts';
 import type { DatedBudget } from './levels.ts';
 import { isWithin, windowAt } from './window.ts';
 
@@ -15,16 +15,20 @@ export type BudgetSource = {
 export function createBudgetSource(registry: Registry): BudgetSource {
   const known = new Map<string, DatedBudget[]>();
   const unsubscribe = registry.onChange(({ kind, app }) => {
-    if (kind === 'Budget') known.delete(app);
+    if (kind !== 'Budget') return;
+    if (app === orgApp) known.clear();
+    else known.delete(app);
   });
+  const readBudgets = (app: string, atMs: number) =>
+    [orgApp, app].flatMap((of) => registry.list('Budget', of)).map(({ object }) => dateBudget(object, atMs));
   return {
     budgetsOf(app, atMs) {
-      const found = known.get(app) ?? registry.list('Budget', app).map(({ object }) => dateBudget(object, atMs));
+      const found = known.get(app) ?? readBudgets(app, atMs);
       const current = found.map((dated) => (isWithin(dated.window, atMs) ? dated : dateBudget(dated.budget, atMs)));
       known.set(app, current);
       return current;
     },
-    budgetsAt: (app, atMs) => registry.list('Budget', app).map(({ object }) => dateBudget(object, atMs)),
+    budgetsAt: readBudgets,
     close: unsubscribe,
   };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectRegistry } from '@pawl/bus';
 import { eventually, useTestServers } from '@pawl/testkit';
-import { budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
+import { adminKey, budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
 import { modelKey, openModelBench, type ModelBench } from '../testing/model-bench.ts';
 import { answerWith } from '../testing/model-server.ts';
 
@@ -108,6 +108,32 @@ describe('budgets', () => {
     expect(atOnceMax).toBe(1);
     const state = await callHttp(bench.gateway.url, { path: '/v1/budgets/one-at-once/state', key: bench.appKey });
     expect(state.body).toMatchObject({ limit: { concurrent: 1 }, held: { concurrent: 0 }, spent: { concurrent: 0 } });
+  });
+
+  it('of an org hold over its apps, are declared with the admin key alone, and tell who spent', async () => {
+    bench.respond = answerWith('Shared.', { prompt_tokens: 3, completion_tokens: 2 });
+    const org = { ...budgetObject('acme', { scope: { org: 'acme', apps: ['demo'], agent: 'orger' }, window: 'day' }) };
+    const object = { ...org, metadata: { app: 'org', name: 'acme' } };
+    const put = (key: string, body: object) =>
+      callHttp(bench.gateway.url, { method: 'PUT', path: '/v1/budgets/acme', key, body });
+    expect((await put(bench.appKey, object)).status).toBe(403);
+    expect((await put(bench.appKey, { ...org })).status).toBe(400);
+    expect((await put(adminKey, object)).status).toBe(200);
+    const keyOfOrg = { method: 'POST', path: '/v1/keys', key: adminKey, body: { app: 'org' } };
+    expect((await callHttp(bench.gateway.url, keyOfOrg)).status).toBe(400);
+    await bench.thinkAbout(thinkWork({ agent: 'orger', user: { id: 'eve' } }));
+    await bench.thinkAbout(thinkWork({ agent: 'somebody-else', user: { id: 'bob' } }));
+    const path = '/v1/budgets/acme/state?app=org&by=user';
+    const { body } = await callHttp(bench.gateway.url, { path, key: adminKey });
+    expect(body).toMatchObject({
+      held: { nanoUsd: '0' },
+      spent: { nanoUsd: '5000' },
+      spenders: [{ user: 'eve', calls: 1, tokens: 5, cost: { nanoUsd: '5000' } }],
+    });
+    const small = { ...object, spec: { ...object.spec, limit: { amount: '0.000006', currency: 'USD' } } };
+    expect((await put(adminKey, small)).status).toBe(200);
+    const refused = await bench.thinkAbout(thinkWork({ agent: 'orger' }));
+    expect(refused.error?.message).toContain('Budget "acme" of org "acme" has 0.000001 USD left');
   });
 
   it('that could never be declared over HTTP fail the run, and no money moves', async () => {

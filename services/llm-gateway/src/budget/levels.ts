@@ -1,9 +1,9 @@
 /**
- * The levels that a call has to fit into: every budget of its app that applies, then its run and the runs above it. Pure.
+ * The levels that a call has to fit into: every budget of its org and app that applies, then its run and the runs above it. Pure.
  *
  * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
-import { formatNano, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
+import { formatNano, orgApp, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
 import type { Window } from './window.ts';
 
 /** What a level counts: nano-USD, tokens, calls, or calls under way at once. */
@@ -94,8 +94,8 @@ export function levelOf({ budget, window }: DatedBudget): Level {
   const { unit, limit } = limitOf(budget.spec);
   return {
     kind: 'budget',
-    key: ['budget', scope.app, budget.metadata.name, scope.agent ?? '*', scope.user ?? '*', unit].join('/'),
-    title: `budget "${budget.metadata.name}" of app "${scope.app}"`,
+    key: ['budget', scope.app ?? orgApp, budget.metadata.name, scope.agent ?? '*', scope.user ?? '*', unit].join('/'),
+    title: `budget "${budget.metadata.name}" of ${scope.org === undefined ? `app "${scope.app}"` : `org "${scope.org}"`}`,
     unit,
     limit,
     keptBack: 0n,
@@ -113,9 +113,9 @@ export function refusalOf(level: Level, left: bigint, needed: bigint): string {
 }
 
 function appliesTo(spec: BudgetSpec, spender: Spender): boolean {
-  const { app, agent, user } = spec.scope;
+  const { app, org, apps, agent, user } = spec.scope;
   return (
-    app === spender.app &&
+    (org === undefined ? app === spender.app : apps?.includes(spender.app) !== false) &&
     (agent === undefined || agent === spender.agent) &&
     (user === undefined || user === spender.userId)
   );

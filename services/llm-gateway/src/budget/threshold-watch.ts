@@ -3,7 +3,7 @@
  * `pawl.budget.<app>.<name>`. Beside the calls, not in their way.
  */
 import type { Bus, Registry } from '@pawl/bus';
-import { subjects, UnavailableError, type Budget } from '@pawl/contracts';
+import { orgApp, subjects, UnavailableError, type Budget } from '@pawl/contracts';
 import type { Queryable } from '@pawl/db';
 import type { AppSource } from '@pawl/bus';
 import type { Log, Part } from '@pawl/service';
@@ -55,7 +55,7 @@ export function createThresholdWatch(options: ThresholdWatchOptions): Part {
 
 /** All budgets but those that only keep calls from coming too fast, each with the level of its current window. */
 export function watchedBudgets(apps: AppSource, registry: Registry): { budget: Budget; level: Level }[] {
-  const budgets = apps.apps().flatMap((app) => registry.list('Budget', app).map(({ object }) => object));
+  const budgets = [orgApp, ...apps.apps()].flatMap((app) => registry.list('Budget', app).map(({ object }) => object));
   return budgets.flatMap((budget) => {
     const level = safeLevelOf(budget);
     return level && level.unit !== 'concurrent' && budget.spec.window !== 'minute' ? [{ budget, level }] : [];

@@ -1,6 +1,6 @@
 /** POST /v1/keys, POST /v1/keys/{id}/rotate and DELETE /v1/keys/{id}: keys of apps, with the admin key only. A key is shown once. */
 import { z } from 'zod';
-import { createKeySchema, durationMs, durationSchema, RejectedError, type Scope } from '@pawl/contracts';
+import { createKeySchema, durationMs, durationSchema, orgApp, RejectedError, type Scope } from '@pawl/contracts';
 import type { Authorizer, Http } from '@pawl/service';
 import type { KeyStore } from '../keys/key-store.ts';
 
@@ -10,6 +10,9 @@ export function serveKeys(http: Http, deps: { authorizer: Authorizer; keyStore: 
   http.post('/v1/keys', { schema: { body: createKeySchema } }, async (request, reply) => {
     deps.authorizer.authorizeAdmin(request);
     const { app, scopes = scopesDefault, expiresAt = null } = request.body;
+    if (app === orgApp) {
+      throw new RejectedError('invalid_request', `app: ${orgApp} stands for what belongs to no single app`);
+    }
     if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) {
       throw new RejectedError('invalid_request', 'expiresAt: must be in the future');
     }

@@ -38,7 +38,7 @@ export function serveSpend(http: Http, deps: { authorizer: Authorizer; database:
     const to = request.query.to === undefined ? new Date(Date.now() + 1) : new Date(request.query.to);
     const from =
       request.query.from === undefined ? new Date(to.getTime() - daysDefault * dayMs) : new Date(request.query.from);
-    const rows = await readSpend(deps.database, { app, by: request.query.by, from, to });
+    const rows = await readSpend(deps.database, { apps: [app], by: request.query.by, from, to });
     return {
       from: from.toISOString(),
       to: to.toISOString(),

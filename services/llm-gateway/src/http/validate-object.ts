@@ -1,5 +1,5 @@
 /** What the schema of a ModelRoute or Budget can't see by itself. Refusals are `RejectedError`s that name the place. */
-import { RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
+import { orgApp, RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
 import { isTimeZone } from '../budget/window.ts';
 import { assertAllowedHost, AddressError } from '../providers/address-guard.ts';
 
@@ -37,7 +37,13 @@ function validateHost(place: string, url: URL, allowedHosts: readonly string[]):
 }
 
 function validateBudget({ metadata, spec }: Budget): void {
-  if (spec.scope.app !== metadata.app) {
+  if (spec.scope.org !== undefined && metadata.app !== orgApp) {
+    throw new RejectedError(
+      'invalid_request',
+      `metadata.app: the budget of an org is declared under the app ${orgApp}`,
+    );
+  }
+  if (spec.scope.org === undefined && spec.scope.app !== metadata.app) {
     throw new RejectedError('invalid_request', `spec.scope.app: a budget belongs to its own app, ${metadata.app}`);
   }
   if ('currency' in spec.limit && spec.limit.currency !== 'USD') {
