@@ -3,8 +3,9 @@
  * Read top to bottom, this is its architecture.
  */
 import { randomUUID } from 'node:crypto';
-import { connectBus, connectKeys, connectRegistry, type Bus, type Keys } from '@pawl/bus';
+import { connectBus, connectKeys, connectRedactionRules, connectRegistry, type Bus, type Keys } from '@pawl/bus';
 import { connectDatabase, waitForMigrations, type Database } from '@pawl/db';
+import { parseRules } from '@pawl/redaction';
 import {
   busOptionsOf,
   createAuthorizer,
@@ -23,7 +24,6 @@ import { createSlices } from './budget/slices.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
 import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
-import type { CallDeps } from './call/perform-call.ts';
 import type { Config } from './config.ts';
 import { createGatewayMetrics } from './gateway-metrics.ts';
 import { serveBudgetState } from './http/budget-state.ts';
@@ -34,6 +34,8 @@ import { createObjectValidation } from './http/validate-object.ts';
 import { createKeyStore, type KeyStore } from './keys/key-store.ts';
 import { createJournal } from './ledger/journal.ts';
 import { createForgetting } from './retention/forget-replies.ts';
+import { createRedact } from './retention/redact.ts';
+import type { CompleteDeps } from './openai/complete-call.ts';
 import { createAgentModel } from './openai/agent-model.ts';
 import { createCallsUnderWay, type CallsUnderWay } from './openai/calls-under-way.ts';
 import { serveOpenAi } from './openai/serve-openai.ts';
@@ -55,6 +57,7 @@ export async function createGateway(
   await waitForMigrations(database, { ...schema, log: onWait });
   const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-llm-gateway' });
   const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
+  const rules = await connectRedactionRules(bus, parseRules);
   const keyStore = createKeyStore(database, keys);
 
   const replica = `gateway-${randomUUID()}`;
@@ -68,7 +71,8 @@ export async function createGateway(
   const health = metrics.countAttempts(createEndpointHealth(bus, replica));
   const journal = createJournal({ bus, store, owner: replica, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
-  const cache = createAnswerCache(database, log);
+  const redact = createRedact(rules);
+  const cache = createAnswerCache(database, redact, log);
   const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
@@ -82,23 +86,35 @@ export async function createGateway(
   });
 
   const calls = createCallsUnderWay();
-  const listening = await createApi(config, { ...callDeps, server, cache, bus, keys, keyStore, database, calls });
-  const connections: Part = {
-    name: 'connections',
+  const listening = await createApi(config, {
+    ...callDeps,
+    redact,
+    server,
+    cache,
+    bus,
+    keys,
+    keyStore,
+    database,
+    calls,
+  });
+  const connections = createConnections({
     start: async () => void (await keyStore.restore()),
-    async stop() {
-      await endpoints.close();
-      health.close();
-      budgets.close();
-      registry.close();
-      keys.close();
-      await bus.close();
-      await database.close();
-    },
-  };
+    close: [endpoints, health, budgets, registry, keys, rules, bus, database],
+  });
   return {
     parts: [connections, journal, leaseKeeper, slices, thresholds, forgetting, thinkWork, calls, listening],
     url: () => listening.url(),
+  };
+}
+
+/** What everything else stands on: there first, gone last, in this order. */
+function createConnections(of: { start(): Promise<void>; close: { close(): void | Promise<void> }[] }): Part {
+  return {
+    name: 'connections',
+    start: () => of.start(),
+    async stop() {
+      for (const each of of.close) await each.close();
+    },
   };
 }
 
@@ -111,7 +127,7 @@ function createServer(config: Config, log: Log, on: { bus: Bus; database: Databa
   });
 }
 
-type ApiDeps = CallDeps & {
+type ApiDeps = CompleteDeps & {
   server: HttpServer;
   cache: AnswerCache;
   bus: Bus;

@@ -62,7 +62,7 @@ export async function createTraceStore(
   const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-trace-store' });
   const keys = await connectKeys(bus);
   const reads = createReads(database);
-  const policy = createPolicy({ database, keptDays: config.PAWL_TRACE_RETENTION });
+  const policy = createPolicy({ database, bus, keptDays: config.PAWL_TRACE_RETENTION });
   await policy.refresh();
   const tables = createTraceTables({ database, policy });
   const notices = createStoredNotices(bus);

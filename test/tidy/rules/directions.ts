@@ -4,10 +4,11 @@ import type { SourceFile } from '../repository.ts';
 import type { Rule, Violation } from '../rule.ts';
 import { sourceOf } from '../source.ts';
 
-const beneathServices = ['contracts', 'calls', 'telemetry', 'bus', 'db', 'service'];
+const beneathServices = ['contracts', 'calls', 'redaction', 'telemetry', 'bus', 'db', 'service'];
 const uses: Record<string, readonly string[]> = {
   'libs/contracts': [],
   'libs/calls': ['contracts'],
+  'libs/redaction': [],
   'libs/telemetry': ['contracts'],
   'libs/bus': ['contracts', 'telemetry'],
   'libs/db': ['contracts', 'telemetry'],

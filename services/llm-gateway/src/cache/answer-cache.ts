@@ -1,6 +1,7 @@
 /** Answers kept in Postgres for as long as their route says. A cache that does not answer is no reason not to ask a model. */
 import type { Queryable } from '@pawl/db';
 import type { Log } from '@pawl/service';
+import type { Redact } from '../retention/redact.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import { storable } from '../ledger/storable.ts';
 
@@ -8,14 +9,14 @@ export type CachedAnswer = { answer: string; line: LedgerEntry };
 
 export type AnswerCache = {
   find(key: string): Promise<CachedAnswer | undefined>;
-  /** What is there already stays. */
+  /** What is there already stays. An answer that holds what its app wants taken out is not kept: it would be another one. */
   put(of: CachedAnswer & { key: string; app: string; ttlMs: number }): Promise<void>;
 };
 
 /** Expired answers that are removed with each new one. */
 const sweptMax = 20;
 
-export function createAnswerCache(database: Queryable, log: Log): AnswerCache {
+export function createAnswerCache(database: Queryable, redact: Redact, log: Log): AnswerCache {
   return {
     async find(key) {
       try {
@@ -30,6 +31,7 @@ export function createAnswerCache(database: Queryable, log: Log): AnswerCache {
       }
     },
     async put({ key, app, answer, line, ttlMs }) {
+      if (redact(app, answer) !== answer) return;
       try {
         await database.query(
           `with expired as (

@@ -5,14 +5,14 @@ import type { AnswerCache } from '../cache/answer-cache.ts';
 import { cacheKeyOf } from '../cache/cache-key.ts';
 import type { CallDeps } from '../call/perform-call.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
-import { answerSchema, completeCall, type CallAnswer, type HttpCall } from './complete-call.ts';
+import { answerSchema, completeCall, type CallAnswer, type CompleteDeps, type HttpCall } from './complete-call.ts';
 
 export const cacheHitNote = 'cache hit';
 
 export type Answered = { answer: CallAnswer; isReplay: boolean; isCached: boolean };
 
 /** The answer, from the cache where that is allowed and it has one. Throws like `completeCall`. */
-export async function answerCall(deps: CallDeps & { cache: AnswerCache }, call: HttpCall): Promise<Answered> {
+export async function answerCall(deps: CompleteDeps & { cache: AnswerCache }, call: HttpCall): Promise<Answered> {
   const { request } = call;
   const spec = deps.registry.find('ModelRoute', request.spender.app, request.route)?.object.spec;
   const key = spec && cacheKeyOf(request, spec);

@@ -14,6 +14,7 @@ import { settleCall } from '../call/settle.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 import { chatAttributes } from '../call/chat-attributes.ts';
+import type { Redact } from '../retention/redact.ts';
 import { isForgotten } from '../retention/forget-replies.ts';
 import type { HttpCaller } from './caller.ts';
 import { OpenAiError } from './openai-errors.ts';
@@ -55,8 +56,10 @@ export type HttpCall = {
   onPiece(piece: Piece): void;
 };
 
+export type CompleteDeps = CallDeps & { redact: Redact };
+
 /** The answer. Throws `OpenAiError` for whatever keeps the call from having one. */
-export async function completeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
+export async function completeCall(deps: CompleteDeps, call: HttpCall): Promise<Completed> {
   try {
     return await makeCall(deps, call);
   } catch (error) {
@@ -74,7 +77,7 @@ async function giveBack({ store, slices, log }: CallDeps, { address }: ModelRequ
     .catch((error: unknown) => log.error({ err: error, ...address }, 'a hold could not be given back'));
 }
 
-async function makeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
+async function makeCall(deps: CompleteDeps, call: HttpCall): Promise<Completed> {
   const { caller, request, signal, onPiece } = call;
   const startedAtMs = Date.now();
   const fingerprint = caller.idempotencyKey === undefined ? undefined : sha256(JSON.stringify(call.body));
@@ -89,7 +92,8 @@ async function makeCall(deps: CallDeps, call: HttpCall): Promise<Completed> {
     case 'called': {
       const answer = answerOf(request, performed);
       const denial = denialOf(performed.result.end);
-      const stored = !denial && fingerprint !== undefined ? JSON.stringify({ fingerprint, answer }) : undefined;
+      const isKept = !denial && fingerprint !== undefined;
+      const stored = isKept ? deps.redact(caller.app, JSON.stringify({ fingerprint, answer })) : undefined;
       const { levels, taken } = performed;
       // After a failure the same key may be used again: that will be another line.
       const entry = { ...performed.entry, is_final: !denial };

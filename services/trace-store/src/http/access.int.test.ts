@@ -90,6 +90,8 @@ describe('what an app wants', () => {
       200,
       { class: 'standard', redaction, traceUrl: 'https://tempo.example.com/trace/{traceId}' },
     ]);
+    const told = await createKvReader(store.bus);
+    expect(JSON.parse((await told('redaction.demo')) ?? '')).toEqual(redaction);
     const secrets = ['sk-test-abcdef123456', 'ana@example.com', 'ORD-77', 'my secret story'];
     const runId = await storedRun('redacted', ([started, ...rest]) => [
       {

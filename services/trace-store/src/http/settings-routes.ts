@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { objectNameSchema, RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
+import { redactionSchema } from '@pawl/redaction';
 import type { Http } from '@pawl/service';
 import { changeDelayMs, type Policy } from '../retention/policy.ts';
-import { redactionSchema } from '../retention/rules.ts';
 import { readSettings, writeSettings } from '../store/app-settings.ts';
 import type { Access } from './access.ts';
 

@@ -4,7 +4,7 @@
  * their facts.
  */
 import { sha256 } from '@pawl/contracts';
-import { redactJson, redactText, type RedactionRules } from '../record/redact.ts';
+import { redactJson, redactText, type RedactionRules } from '@pawl/redaction';
 import { isExpired, runIdFrom } from '../retention/period.ts';
 import { giveRunIds } from '../store/foreign-runs.ts';
 import type { TraceTables } from '../store/trace-tables.ts';

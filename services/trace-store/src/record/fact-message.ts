@@ -8,8 +8,8 @@
  */
 import { createHash } from 'node:crypto';
 import { factSchema, parseFactSubject, slotOf, type Fact } from '@pawl/contracts';
+import { redactJson, type RedactionRules } from '@pawl/redaction';
 import { parseTraceparent, type TraceContext } from '@pawl/telemetry';
-import { redactJson, type RedactionRules } from './redact.ts';
 
 /** How deep the JSON of a fact may nest. What is deeper can't be shown and breaks recursive readers. */
 export const DEPTH_MAX = 100;

@@ -2,9 +2,9 @@
  * Looks through everything that is stored for secrets, and for what the app's rules want out: rows from before a rule, or a
  * pattern that the door does not know. Tells where, never what.
  */
-import { redactText, type RedactionRules } from '../record/redact.ts';
 import type { Policy } from './policy.ts';
 import type { Database } from '@pawl/db';
+import { redactText, type RedactionRules } from '@pawl/redaction';
 
 /** A place with something that should not be there. */
 export type Leak = { app: string; runId: string; table: 'runs' | 'records' | 'contents'; key: string };

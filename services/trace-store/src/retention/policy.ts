@@ -3,10 +3,10 @@
  * app's runs, from Postgres. What is taken out of them: the app's rules of redaction. Where else they can be seen.
  * Read at the start and again with every round of maintenance; a change counts for runs born later than every replica has read it.
  */
+import { tellRedactionRules, type Bus } from '@pawl/bus';
 import type { Database } from '@pawl/db';
-import { noRules, type RedactionRules } from '../record/redact.ts';
+import { noRules, parseRules, type RedactionRules } from '@pawl/redaction';
 import { placeOf, type ClassChange, type Place } from './period.ts';
-import { parseRules } from './rules.ts';
 
 /** A change of class counts from this much later on. */
 export const changeDelayMs = 300_000;
@@ -28,8 +28,10 @@ export type Policy = {
 export function createPolicy(options: {
   database: Database;
   keptDays: ReadonlyMap<string, number | undefined>;
+  /** Where the other services that store are told what apps want taken out; absent: they are not. */
+  bus?: Bus;
 }): Policy {
-  const { database, keptDays } = options;
+  const { database, keptDays, bus } = options;
   let changes: ClassChange[] = [];
   let rules: ReadonlyMap<string, RedactionRules> = new Map();
   let traceUrls: ReadonlyMap<string, string> = new Map();
@@ -49,6 +51,7 @@ export function createPolicy(options: {
       );
       rules = new Map(settings.map(({ app, redaction }) => [app, parseRules(redaction)]));
       traceUrls = new Map(settings.flatMap(({ app, trace_url }) => (trace_url === null ? [] : [[app, trace_url]])));
+      if (bus) for (const { app, redaction } of settings) await tellRedactionRules(bus, app, redaction);
     },
   };
 }

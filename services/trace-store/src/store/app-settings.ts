@@ -1,6 +1,6 @@
 /** SQL of what an app wants of its traces. */
 import type { Database } from '@pawl/db';
-import type { Redaction } from '../retention/rules.ts';
+import type { Redaction } from '@pawl/redaction';
 import { standardClass } from '../retention/period.ts';
 
 export type AppSettings = { class: string; redaction: Redaction; traceUrl: string | null };

@@ -1,8 +1,8 @@
 /** An app's rules of redaction as it declares them, and ready for use. */
 import { RE2JS } from 're2js';
 import { z } from 'zod';
-import { redacted, type RedactionRules } from '../record/redact.ts';
-import { personalKinds } from '../record/sensitive.ts';
+import { redacted, type RedactionRules } from './redact.ts';
+import { personalKinds } from './sensitive.ts';
 
 /** RE2 patterns: they take time linear in the text, whatever they say. */
 const patternSchema = z.string().min(1).max(500).refine(compiles, 'must be a regular expression in the syntax of RE2');
