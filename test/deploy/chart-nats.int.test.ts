@@ -2,9 +2,11 @@
  * The users that the chart gives the services on NATS: with exactly these rights, on a real server, everything works that runs
  * do, and what is another service's to say is refused.
  */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connectBus } from '@pawl/bus';
 import { natsPermissions, type NatsUser } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,6 +14,7 @@ import { startStack, type Stack } from '../system/stack.ts';
 import { startToolServer, type ToolServer } from '../system/tool-server.ts';
 import { startGuardedNats, type GuardedNats } from './chart-nats-server.ts';
 
+const setupProgram = fileURLToPath(new URL('../../services/orchestrator/src/setup.ts', import.meta.url));
 const postgres = useTestServers();
 const users = Object.keys(natsPermissions()) as NatsUser[];
 let nats: GuardedNats;
@@ -22,9 +25,8 @@ let worker: NatsConnection;
 beforeAll(async () => {
   nats = await startGuardedNats({ toolSubjects: ['tools.>'] });
   tools = await startToolServer();
-  const { PAWL_NATS_USER: user, PAWL_NATS_PASSWORD: password } = nats.environmentOf('setup');
-  const setup = await connectBus({ url: nats.url, name: 'setup', user, password });
-  await setup.close();
+  const env = { PATH: process.env['PATH'], PAWL_NATS_URL: nats.url, PAWL_APPS: 'demo', ...nats.environmentOf('setup') };
+  await promisify(execFile)(process.execPath, [setupProgram], { env });
   stack = await startStack({
     servers: { natsUrl: nats.url, databaseUrl: postgres.databaseUrl },
     environmentOf: (service) => ({ PAWL_TRACE_MAINTENANCE_MS: '100', ...nats.environmentOf(service) }),
@@ -82,6 +84,7 @@ describe('with the rights of its user only', () => {
       expect(statuses).not.toContain('error');
     }
     expect(await api.events(run.id)).toMatchObject({ status: 200 });
+    // Also of what the setup program and the start of the services did.
     expect(await nats.refusals()).toEqual([]);
   });
 
