@@ -69,11 +69,11 @@ test.each(services)('what belongs to $name gets there, with its whole path', asy
   }
 });
 
-test.each(['/', '/runs/run_1', '/page/assets/a.js', '/v1/runsome'])('%s is the page’s', async (path) => {
+test.each(['/', '/runs/run_1', '/page/assets/a.js', '/healthz/ready'])('%s is the page’s', async (path) => {
   expect(await ask(path)).toEqual({ status: 200, text: `trace-store ${path}` });
 });
 
-test.each(['/metrics', '/healthz/ready', '/healthz/live'])('%s stays inside', async (path) => {
+test.each(['/metrics', '/openapi.json', '/healthz/live', '/v1/runsome', '/v1'])('%s stays inside', async (path) => {
   expect((await ask(path)).status).toBe(404);
 });
 
