@@ -8,6 +8,8 @@ import { followFacts, readFacts, type ReceivedFact } from './follow.ts';
 import { publishFact } from './publish.ts';
 import { newRunId, signalFact } from './testing/samples.ts';
 
+/** Whoever waited for a pull to end would need longer. */
+const quickMs = 5_000;
 let nats: BreakableNats;
 let bus: Bus;
 
@@ -112,7 +114,7 @@ describe('following', () => {
     await eventually(() => facts.length === 1);
     const startedAtMs = performance.now();
     await following.stop();
-    expect(performance.now() - startedAtMs).toBeLessThan(200);
+    expect(performance.now() - startedAtMs).toBeLessThan(quickMs);
     await publish(runId, 'b');
     expect(await readFacts(bus, 'demo', runId)).toHaveLength(2);
     expect(facts).toHaveLength(1);
@@ -204,7 +206,7 @@ describe('outages', () => {
     const other = await collect(runId);
     const startedAtMs = performance.now();
     await other.following.stop();
-    expect(performance.now() - startedAtMs).toBeLessThan(500);
+    expect(performance.now() - startedAtMs).toBeLessThan(quickMs);
     await nats.restart();
     await eventually(() => facts.length === 1, { withinMs: 15_000 });
     await following.stop();

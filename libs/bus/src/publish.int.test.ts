@@ -147,7 +147,7 @@ describe('an outage', () => {
     await eventually(() => !bus.isConnected());
     const startedAtMs = performance.now();
     await bus.close();
-    expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
     await nats.restart();
   }, 30_000);
 

@@ -8,6 +8,8 @@ import { useQueues } from './testing/use-queues.ts';
 import type { WorkContext } from './work-queue.ts';
 
 const on = useQueues();
+/** Whoever waited for a pull to end would need longer. */
+const quickMs = 8_000;
 
 test('work is handled with its trace and then gone', async () => {
   const work = actWork({ runId: newRunId(), i: 0 });
@@ -20,7 +22,7 @@ test('work is handled with its trace and then gone', async () => {
   await eventually(async () => (await on.left()) === 0);
 });
 
-test('one piece of work at idle takes some milliseconds', async () => {
+test('one piece of work at idle is handled at once, not with a later pull', async () => {
   const arrived: (() => void)[] = [];
   await on.consume({ handle: async () => arrived.shift()?.() });
   const tookMs: number[] = [];
@@ -33,7 +35,7 @@ test('one piece of work at idle takes some milliseconds', async () => {
   }
   const median = tookMs.toSorted((a, b) => a - b)[30]!;
   console.info(`from publishing to handling: median ${median.toFixed(2)} ms`);
-  expect(median).toBeLessThan(50);
+  expect(median).toBeLessThan(1_000);
 });
 
 test('concurrency is the most that is under way, and is reached', async () => {
@@ -155,14 +157,14 @@ describe('stopping', () => {
     const idle = await on.consume({});
     let startedAtMs = performance.now();
     await idle.stop();
-    expect(performance.now() - startedAtMs).toBeLessThan(200);
+    expect(performance.now() - startedAtMs).toBeLessThan(quickMs);
     const cut = await on.consume({});
     await on.nats.kill();
     startedAtMs = performance.now();
     await cut.stop();
     const tookMs = performance.now() - startedAtMs;
     await on.nats.restart();
-    expect(tookMs).toBeLessThan(1_500);
+    expect(tookMs).toBeLessThan(quickMs);
   }, 20_000);
 });
 
