@@ -26,6 +26,8 @@ const consume = (stream: string) => [
   ...['CREATE', 'DURABLE.CREATE', 'INFO', 'MSG.NEXT', 'DELETE'].map((verb) => `$JS.API.CONSUMER.${verb}.${stream}.>`),
   `$JS.ACK.${stream}.>`,
 ];
+/** Telling how long the queues of a stream are, and how old their oldest piece of work is. */
+const measure = (stream: string) => [`$JS.API.CONSUMER.LIST.${stream}`, ...get(stream)];
 const purge = (stream: string) => `$JS.API.STREAM.PURGE.${stream}`;
 const put = (bucket: string, key = '>') => `$KV.${bucket}.${key}`;
 const declare = (...kinds: string[]) => kinds.map((kind) => put(registry, `*.${kind}.*`));
@@ -68,6 +70,7 @@ const services = {
       subjects.gatewayHint('*'),
       streamSubjects.GATEWAY_CHARGES,
       ...[streams.think, streams.charges, keyValueStream(settings)].flatMap(consume),
+      ...measure(streams.think),
       ...declare('routes', 'budgets'),
       put(keys),
     ],
@@ -77,6 +80,7 @@ const services = {
     publish: [
       factsOfSlot('observed.*.*'),
       ...consume(streams.act),
+      ...measure(streams.act),
       ...get(streams.runs),
       ...get(keyValueStream(definitions)),
       ...objectStore(results),
@@ -88,6 +92,8 @@ const services = {
   'trace-store': {
     publish: [
       ...consume(streams.runs),
+      ...[streams.think, streams.act].flatMap(measure),
+      ...objectStore(results),
       purge(streams.runs),
       put(settings, 'traces_stored'),
       put(settings, 'redaction.*'),

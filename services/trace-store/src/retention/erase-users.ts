@@ -1,13 +1,15 @@
 /**
- * Erasing users: every run that acted on a user's behalf, out of Postgres and out of the run log.
+ * Erasing users: every run that acted on a user's behalf, out of Postgres, out of the run log, and with it the whole results
+ * of tools in the object store.
  *
- * 1. A run is first marked as erased, so that nothing of it is stored again; then its subjects are purged from the log;
- *    then its rows go. A killed job goes on where it was.
+ * 1. A run is first marked as erased, so that nothing of it is stored again; then the results that its rows name go, then
+ *    its subjects from the log, and its rows last. A killed job goes on where it was.
  * 2. What is under legal hold stays and is counted. What still runs is erased once it has ended.
  * 3. The proof names no one: the hash of the ids of the erased runs, and what was found of them afterwards.
  */
 import { createHash } from 'node:crypto';
-import type { Bus } from '@pawl/bus';
+import { z } from 'zod';
+import { removeResult, type Bus } from '@pawl/bus';
 import { streams, subjects } from '@pawl/contracts';
 import {
   countLeft,
@@ -19,6 +21,7 @@ import {
   runsToErase,
   type OpenErasure,
 } from '../store/erasures.ts';
+import { readRecords, type BodyLimits } from '../store/record-rows.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
 
 export type EraseOptions = { tables: TraceTables; bus: Bus };
@@ -36,6 +39,7 @@ async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): P
     for (const runId of runIds) {
       const key = { app: erasure.app, runId };
       await markErased(database, key, erasure.id);
+      for (const ref of await resultsOf(tables, key)) await removeResult(bus, ref);
       await bus.jsm.streams.purge(streams.runs, { filter: subjects.factsOfRun(key.app, runId) });
       await removeRun(database, key, erasure.id);
     }
@@ -43,6 +47,20 @@ async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): P
   const left = await countLeft(database, erasure);
   await noteProgress(database, erasure.id, left);
   if (left.runsActive + left.runsHeld === 0) await finishErasure(database, erasure.id, await proveErased(bus, left));
+}
+
+/** What an observation shows is short: no run's rows are too large to be read at once. */
+const wholeBodies: BodyLimits = { bodyBytesMax: 1_048_576, totalBytesMax: 1_073_741_824 };
+const observedSchema = z.object({ observation: z.object({ ref: z.string().nullable() }) });
+
+/** References of the run's own results. An answer of a sub-run may name that run's: they go with it. */
+async function resultsOf({ database }: TraceTables, key: { app: string; runId: string }): Promise<string[]> {
+  const records = await readRecords(database, key, wholeBodies);
+  return records.flatMap(({ kind, body }) => {
+    const observed = kind === 'observed' && body !== null ? observedSchema.safeParse(JSON.parse(body)).data : undefined;
+    const ref = observed?.observation.ref ?? undefined;
+    return ref?.startsWith(`${key.app}/${key.runId}/`) ? [ref] : [];
+  });
 }
 
 type Erased = { app: string; erased: readonly string[]; rowsLeft: number };
