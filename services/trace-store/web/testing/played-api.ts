@@ -221,8 +221,10 @@ function playBudgets(http: Http): void {
   }));
   http.get<{ Params: { name: string } }>('/v1/budgets/:name/state', async (request) => {
     if (request.params.name === 'analyst-tokens') {
+      const window = windowOf(28 * 24 * hourMs);
       return { limit: { tokens: 1_000_000 }, held: { tokens: 12_000 }, spent: { tokens: 214_380 }, window };
     }
+    const window = windowOf(24 * hourMs);
     const money = (nano: bigint) => viewNanoUsd(nano);
     return { limit: money(20_000_000_000n), held: money(1_250_000_000n), spent: money(14_637_200_000n), window };
   });
@@ -245,17 +247,22 @@ function playBudgets(http: Http): void {
   http.get('/v1/tools', async () => ({ items: [] }));
 }
 
-/** The window of the played budgets: half of it is over. */
-const window = {
-  from: new Date(Date.now() - 12 * 3_600_000).toISOString(),
-  to: new Date(Date.now() + 12 * 3_600_000).toISOString(),
-};
+const hourMs = 3_600_000;
 
-/** What was spent since then: of money the most of it early, of tokens little by little. */
+/** A window of which half is over. */
+function windowOf(lengthMs: number) {
+  const at = (ms: number) => new Date(Math.floor((Date.now() + ms) / hourMs) * hourMs).toISOString();
+  return { from: at(-lengthMs / 2), to: at(lengthMs / 2) };
+}
+
+/** What was spent since then: of money most of it early, of tokens little by little. */
 function spentSince(by: string, from: string) {
   const agent = by.includes('agent') ? { agent: 'sales-analyst' } : {};
+  const stepMs = by.includes('hour') ? hourMs : 24 * hourMs;
   return Array.from({ length: 12 }, (_, at) => ({
-    hour: new Date(Date.parse(from) + at * 3_600_000).toISOString(),
+    [by.includes('hour') ? 'hour' : 'day']: new Date(Date.parse(from) + at * stepMs)
+      .toISOString()
+      .slice(0, by.includes('hour') ? undefined : 10),
     ...agent,
     calls: 10,
     inputTokens: 16_000,

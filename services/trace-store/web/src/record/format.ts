@@ -114,6 +114,18 @@ export function formatTime(iso: string, language: Language = 'en'): string {
   return time.toLocaleString(localeOf[language], { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
+/** A time of these days, to the minute. */
+export function formatMinute(iso: string, language: Language = 'en'): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return iso;
+  return time.toLocaleString(localeOf[language], {
+    month: 'short',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+  });
+}
+
 /** `product_line` → `product line`, `change_pct` → `change %`. */
 export function readableName(name: string): string {
   return visibleText(name)

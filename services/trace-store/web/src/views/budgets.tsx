@@ -58,7 +58,7 @@ export function Budgets() {
 function BudgetCard({ budget }: { budget: Budget }) {
   const { name, spec, state } = budget;
   const words = useWords();
-  const { say, wordFor, time } = words;
+  const { say, wordFor, minute } = words;
   const { limit, held, spent, window } = state;
   const whole = Math.max(1, sizeOf(limit));
   const { agent, user } = spec.scope;
@@ -77,7 +77,7 @@ function BudgetCard({ budget }: { budget: Budget }) {
       <h2>{name}</h2>
       <p className="quiet">
         {[whom.join(', ') || say('budget.all'), wordFor('window', spec.window)].join(' · ')}
-        {window.to !== null && ` · ${say('budget.until', { time: time(window.to) })}`}
+        {window.to !== null && ` · ${say('budget.until', { time: minute(window.to) })}`}
       </p>
       <div
         className="meter"

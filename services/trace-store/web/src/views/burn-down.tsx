@@ -10,7 +10,7 @@ const height = 110;
 const labelHeight = 20;
 
 export function BurnDown({ budget }: { budget: Budget }) {
-  const { say, time } = useWords();
+  const { say, minute } = useWords();
   const { name, spec, state } = budget;
   const hasWindow = spec.window !== 'minute';
   const { data, dataUpdatedAt } = useQuery({
@@ -25,7 +25,7 @@ export function BurnDown({ budget }: { budget: Budget }) {
   const outlook =
     curve.goneAtMs === undefined
       ? say(isGone ? 'budget.gone' : 'budget.lasts')
-      : say('budget.goneAt', { time: time(new Date(curve.goneAtMs).toISOString()) });
+      : say('budget.goneAt', { time: minute(new Date(curve.goneAtMs).toISOString()) });
   return (
     <figure className="burn-down" data-tone={isGone ? 'bad' : curve.goneAtMs === undefined ? 'good' : 'warn'}>
       <CurveDrawing curve={curve} limit={sizeOf(state.limit)} label={`${say('budget.burnDown')}: ${outlook}`} />
@@ -35,7 +35,7 @@ export function BurnDown({ budget }: { budget: Budget }) {
 }
 
 function CurveDrawing({ curve, limit, label }: { curve: Curve; limit: number; label: string }) {
-  const { time } = useWords();
+  const { minute } = useWords();
   const { fromMs, toMs, points, goneAtMs } = curve;
   const bottom = height - labelHeight;
   const x = (atMs: number) => ((atMs - fromMs) / Math.max(1, toMs - fromMs)) * width;
@@ -54,10 +54,10 @@ function CurveDrawing({ curve, limit, label }: { curve: Curve; limit: number; la
       <line className="ground" x1="0" y1={bottom} x2={width} y2={bottom} />
       <circle cx={x(last.atMs)} cy={y(last.left)} r="4" />
       <text x="0" y={height - 4}>
-        {time(new Date(fromMs).toISOString())}
+        {minute(new Date(fromMs).toISOString())}
       </text>
       <text x={width} y={height - 4} textAnchor="end">
-        {time(new Date(toMs).toISOString())}
+        {minute(new Date(toMs).toISOString())}
       </text>
     </svg>
   );

@@ -36,7 +36,7 @@ export function Health() {
         <p className="quiet">{say('health.why')}</p>
       </div>
       {health.isPending && <Loading />}
-      <div className="budgets">
+      <div className="budgets services">
         {health.data?.map((service) => (
           <ServiceCard key={service.name} service={service} />
         ))}

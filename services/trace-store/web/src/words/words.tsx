@@ -10,6 +10,7 @@ import {
   formatCost,
   formatCount,
   formatDuration,
+  formatMinute,
   formatTime,
   groupDigits,
   localeOf,
@@ -79,6 +80,7 @@ function wordsIn(language: Language) {
     cost: (cost: Pick<MoneyView, 'amount'> | undefined) => formatCost(cost, language),
     duration: (durationMs: number | null | undefined) => formatDuration(durationMs, language),
     time: (iso: string) => formatTime(iso, language),
+    minute: (iso: string) => formatMinute(iso, language),
     age: (iso: string, nowMs = Date.now()) => formatAge(iso, nowMs, language),
   };
 }

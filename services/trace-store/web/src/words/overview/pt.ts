@@ -52,7 +52,7 @@ export const overviewPt: Record<keyof typeof overviewEn, string> = {
   'queue.flowing': 'Flui',
   'queue.slow': 'Espera demais',
   'queue.unattended': 'Ninguém atende',
-  'lane.interactive': 'interativa',
+  'lane.interactive': 'interativo',
   'lane.batch': 'em lote',
   'lane.default': 'padrão',
 };
