@@ -81,7 +81,8 @@ export async function exampleNames(): Promise<string[]> {
 export async function render(helm: Helm, options: RenderOptions = {}): Promise<Rendered[]> {
   const { code, text } = await renderText(helm, options);
   if (code !== 0) throw new Error(text);
-  return parseAllDocuments(text)
+  // As Kubernetes reads it: an unquoted y, n or 1e3 is no text.
+  return parseAllDocuments(text, { version: '1.1' })
     .map((document) => {
       const [mistake] = document.errors;
       if (mistake) throw mistake;

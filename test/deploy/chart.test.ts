@@ -68,7 +68,11 @@ describe('every example', () => {
         expect(objects.length).toBeGreaterThan(15);
         expect(objects.map(({ metadata }) => metadata.namespace)).toEqual(objects.map(() => 'agents'));
         const values = objects.flatMap(({ metadata }) => Object.values(metadata.labels));
-        expect(values.filter((value) => !/^([A-Za-z0-9][\w.-]{0,61})?\w$/.test(value))).toEqual([]);
+        expect(
+          values.filter((value) => typeof value !== 'string' || !/^([A-Za-z0-9][\w.-]{0,61})?\w$/.test(value)),
+        ).toEqual([]);
+        const texts = objects.flatMap(textsOf);
+        expect(texts.filter((text) => typeof text !== 'string')).toEqual([]);
         const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
         expect(new Set(names).size).toBe(names.length);
         expect(names.filter((name) => !/^\w+ [a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name))).toEqual([]);
@@ -227,4 +231,16 @@ function ofKind(objects: readonly Rendered[], kind: string): Rendered[] {
 function sorted(objects: Rendered[]): Rendered[] {
   const keyOf = ({ kind, metadata }: Rendered) => `${kind} ${metadata.name}`;
   return objects.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** What has to be text wherever it is: labels, annotations, values of variables. */
+function textsOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) => {
+    const isTexts = ['labels', 'annotations', 'matchLabels', 'nodeSelector', 'data'].includes(key);
+    if (isTexts && typeof child === 'object' && child !== null) return Object.values(child);
+    if (key === 'env' && Array.isArray(child)) return child.flatMap((each: { value?: unknown }) => each.value ?? []);
+    return textsOf(child);
+  });
 }

@@ -166,7 +166,7 @@ volumeMounts:
 - name: {{ $name }}
   secret:
     secretName: {{ $secret }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440, for the group of the pod
 {{- end }}
 {{- end }}
 {{- end -}}
