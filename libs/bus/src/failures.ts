@@ -1,6 +1,6 @@
 /** Which failures of NATS pass by themselves, and how long to bear with them. */
 import { errors } from '@nats-io/nats-core';
-import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
+import { JetStreamApiError, JetStreamError, jserrors } from '@nats-io/jetstream';
 import { UnavailableError } from '@pawl/contracts';
 
 const transientErrors = [
@@ -11,6 +11,8 @@ const transientErrors = [
   errors.ClosedConnectionError,
   errors.DrainingConnectionError,
   JetStreamError,
+  // Nobody takes the subject: the stream is not there, or not yet.
+  jserrors.JetStreamNotEnabled,
   UnavailableError,
 ] as const;
 

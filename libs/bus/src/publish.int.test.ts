@@ -1,4 +1,4 @@
-import { UnavailableError } from '@pawl/contracts';
+import { streams, UnavailableError } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { eventually, startBreakableNats, type BreakableNats } from '@pawl/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -127,6 +127,15 @@ describe('an outage', () => {
       outcome: 'written',
     });
   }, 60_000);
+
+  test('a stream that is not there yet, as after a restart of the server, is waited for', async () => {
+    const bus = await connect();
+    const runId = newRunId();
+    await bus.jsm.streams.delete(streams.runs);
+    const publishing = publishFact(bus, signalFact({ runId, id: 'a' }), newTraceContext());
+    await connect();
+    expect(await publishing).toMatchObject({ outcome: 'written' });
+  }, 30_000);
 
   test('a server that hangs is waited for, too', async () => {
     const bus = await connect();
