@@ -84,6 +84,32 @@ describe('with the rights of its user only', () => {
       expect(statuses).not.toContain('error');
     }
     expect(await api.events(run.id)).toMatchObject({ status: 200 });
+    expect(await nats.refusals()).toEqual([]);
+  });
+
+  test('a user is erased, with what tools had said, and every service tells its metrics', async () => {
+    const { api, urls } = stack;
+    const { body: run } = await api.run({
+      agent: 'analyst',
+      input: 'big',
+      user: { id: 'maria' },
+      limits: { tokens: 1_000_000 },
+    });
+    const isStored = async () => (await api.getTrace(run.id)).body.records?.some(({ kind }) => kind === 'ended');
+    await eventually(isStored, { withinMs: 20_000, what: 'the trace is complete' });
+    const erasures = `${urls.traceStore}/v1/traces/erasures`;
+    const asked = await api.send<{ id: string }>('POST', erasures, { body: { user: 'maria' } });
+    expect(asked.status).toBe(202);
+    const isErased = async () => {
+      const { body } = await api.send<{ status: string; runsErased: number }>('GET', `${erasures}/${asked.body.id}`);
+      return body.status === 'finished' && body;
+    };
+    expect(await eventually(isErased, { withinMs: 20_000, what: 'the user is erased' })).toMatchObject({
+      runsErased: 1,
+    });
+    for (const url of Object.values(urls)) {
+      expect(await api.send<string>('GET', `${url}/metrics`)).toMatchObject({ status: 200 });
+    }
     // Also of what the setup program and the start of the services did.
     expect(await nats.refusals()).toEqual([]);
   });
