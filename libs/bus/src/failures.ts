@@ -1,6 +1,6 @@
 /** Which failures of NATS pass by themselves, and how long to bear with them. */
 import { errors } from '@nats-io/nats-core';
-import { JetStreamApiError, JetStreamError, jserrors } from '@nats-io/jetstream';
+import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
 import { UnavailableError } from '@pawl/contracts';
 
 const transientErrors = [
@@ -11,15 +11,14 @@ const transientErrors = [
   errors.ClosedConnectionError,
   errors.DrainingConnectionError,
   JetStreamError,
-  // Nobody takes the subject: the stream is not there, or not yet.
-  jserrors.JetStreamNotEnabled,
   UnavailableError,
 ] as const;
 
-/** Whether the same request may well succeed later. */
+/** Whether the same request may well succeed later. An error counts as what caused it: the client wraps some of its own. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status >= 500;
-  return transientErrors.some((type) => error instanceof type);
+  if (transientErrors.some((type) => error instanceof type)) return true;
+  return error instanceof Error && error.cause !== undefined && isTransient(error.cause);
 }
 
 /** Makes a passing failure an `UnavailableError`; any other is thrown as it is. `patienceMs` is for answers that never come. */
