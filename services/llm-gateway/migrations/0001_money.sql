@@ -70,6 +70,8 @@ create table gateway.ledger (
   reasoning_tokens bigint not null,
   cost_nano_usd numeric(38, 0) not null,
   price jsonb not null,
+  -- By which exchange rates it counted on budgets in other currencies, and since when they held.
+  rates jsonb,
   basis text not null check (basis in ('measured', 'estimated')),
   stop_kind text not null,
   trace_id text not null,

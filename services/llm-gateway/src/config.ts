@@ -1,5 +1,6 @@
 /** What the gateway reads from its environment; nothing else does. */
 import { z } from 'zod';
+import { exchangeRatesSchema } from './budget/exchange-rates.ts';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
 
 const schema = z.object({
@@ -17,6 +18,11 @@ const schema = z.object({
   PAWL_REPLIES_KEPT_DAYS: integerVariable({ min: 1, max: 3_650 }).default(7),
   /** How often what is too old is looked for, in ms. */
   PAWL_FORGETTING_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
+  /**
+   * For budgets in other currencies: USD for one unit, and the day (UTC) from which that holds, such as
+   * `EUR=1.08@2026-11-01,CNY=0.14@2026-11-01`. Of several for a currency the latest that is not in the future counts.
+   */
+  PAWL_EXCHANGE_RATES: exchangeRatesSchema.prefault(''),
   /** Serve on for this long after SIGTERM, so that load balancers notice. */
   PAWL_DRAIN_MS: integerVariable({ min: 0, max: 600_000 }).default(0),
   /** How long model calls under way may go on once the service stops: those over HTTP, and after them those of runs. */

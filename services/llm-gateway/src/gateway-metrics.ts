@@ -7,6 +7,7 @@ import type { AppSource, Bus, Registry as Declared } from '@pawl/bus';
 import type { Queryable } from '@pawl/db';
 import { registerGauges, registerQueueGauges } from '@pawl/service';
 import { Counter, type Registry } from 'prom-client';
+import type { ExchangeRates } from './budget/exchange-rates.ts';
 import type { BudgetStore, Settlement } from './budget/store.ts';
 import { watchedBudgets } from './budget/threshold-watch.ts';
 import { storable } from './ledger/storable.ts';
@@ -23,6 +24,7 @@ export type GatewayMetricsOptions = {
   database: Queryable;
   apps: AppSource;
   declared: Declared;
+  rates: ExchangeRates;
 };
 
 export type GatewayMetrics = {
@@ -116,11 +118,11 @@ function registerMoneyGauges({ registry, bus, database }: GatewayMetricsOptions)
 
 type Used = { used: number };
 
-function registerBudgetGauges({ registry, database, apps, declared }: GatewayMetricsOptions): void {
+function registerBudgetGauges({ registry, database, apps, declared, rates }: GatewayMetricsOptions): void {
   registerGauges({
     registry,
     async look() {
-      const levels = watchedBudgets(apps, declared).map(({ level }) => level);
+      const levels = watchedBudgets({ apps, registry: declared, rates }).map(({ level }) => level);
       return await database.query<Used>(
         `select (c.spent / w.spend_limit)::double precision as used
            from unnest($1::text[], $2::timestamptz[], $3::numeric[]) as w(key, window_from, spend_limit)

@@ -62,11 +62,13 @@ export async function createGateway(
 
   const replica = `gateway-${randomUUID()}`;
   const server = await createServer(config, log, { bus, database });
-  const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps: keys, declared: registry });
+  const rates = config.PAWL_EXCHANGE_RATES;
+  const apps = keys;
+  const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps, declared: registry, rates });
   const store = metrics.countCharges(createBudgetStore(database, replica));
   const slices = createSlices({ bus, store, log, owner: replica, callsAhead: config.PAWL_SLICE_CALLS });
   const leaseKeeper = createLeaseKeeper(store, slices, log);
-  const budgets = createBudgetSource(registry);
+  const budgets = createBudgetSource(registry, rates);
   const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const health = metrics.countAttempts(createEndpointHealth(bus, replica));
   const journal = createJournal({ bus, store, owner: replica, log });
@@ -74,29 +76,20 @@ export async function createGateway(
   const redact = createRedact(rules);
   const cache = createAnswerCache(database, redact, log);
   const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };
-  const thresholds = createThresholdWatch({ bus, apps: keys, registry, database, log });
+  const thresholds = createThresholdWatch({ bus, apps, registry, rates, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
   const forgetting = createForgetting({ database, log, keptDays, everyMs });
   const thinkWork = createThinkWork({
     ...callDeps,
     bus,
-    apps: keys,
+    apps,
     concurrency: config.PAWL_THINK_CONCURRENCY,
     drainMs: config.PAWL_THINK_DRAIN_MS,
   });
 
   const calls = createCallsUnderWay();
-  const listening = await createApi(config, {
-    ...callDeps,
-    redact,
-    server,
-    cache,
-    bus,
-    keys,
-    keyStore,
-    database,
-    calls,
-  });
+  const ofApi = { redact, server, cache, bus, keys, keyStore, database, calls };
+  const listening = await createApi(config, { ...callDeps, ...ofApi });
   const connections = createConnections({
     start: async () => void (await keyStore.restore()),
     close: [endpoints, health, budgets, registry, keys, rules, bus, database],
@@ -142,9 +135,9 @@ async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url():
   const { server, log, keys, keyStore, database, registry, budgets, store, calls } = deps;
   const tokens = tokenVerifierOf(config, log);
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
-  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS, config.PAWL_EXCHANGE_RATES);
   serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
-  serveBudgetState(server.http, { registry, authorizer, store, database });
+  serveBudgetState(server.http, { registry, rates: config.PAWL_EXCHANGE_RATES, authorizer, store, database });
   serveSpend(server.http, { authorizer, database });
   serveLedger(server.http, { authorizer, database, budgets, store });
   serveKeys(server.http, { authorizer, keyStore });

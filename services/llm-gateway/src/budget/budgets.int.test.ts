@@ -136,6 +136,47 @@ describe('budgets', () => {
     expect(refused.error?.message).toContain('Budget "acme" of org "acme" has 0.000001 USD left');
   });
 
+  it('in other currencies count by the rate of the day, rounded up, and the rate is in the books', async () => {
+    const rates = 'EUR=1.20@2020-01-01,EUR=1.25@2020-06-01,EUR=9@2999-01-01';
+    const european = await bench.startGateway({ PAWL_EXCHANGE_RATES: rates });
+    const object = budgetObject('euros', {
+      scope: { app: 'demo', user: 'eva' },
+      limit: { amount: '0.0001', currency: 'EUR' },
+    });
+    const sent = { method: 'PUT', path: '/v1/budgets/euros', key: bench.appKey, body: object };
+    // Without a rate it can't be declared, and with one it can.
+    expect((await callHttp(bench.gateway.url, sent)).body).toMatchObject({ code: 'not_supported' });
+    expect((await callHttp(european.url, sent)).status).toBe(200);
+    bench.respond = answerWith('Un mot.', { prompt_tokens: 0, completion_tokens: 7 });
+    const ask = () =>
+      fetch(`${european.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${bench.appKey}`, 'content-type': 'application/json', 'x-pawl-user': 'eva' },
+        body: JSON.stringify({ model: 'euro', max_tokens: 100, messages: [{ role: 'user', content: 'Go.' }] }),
+      });
+    const price = { currency: 'USD', inputPerMillion: '0', outputPerMillion: '1.00' };
+    await bench.put(routeObject('euro', { baseUrl: bench.model.baseUrl, price }));
+    await eventually(async () => (await ask()).status === 200);
+    const state = () => callHttp(european.url, { path: '/v1/budgets/euros/state', key: bench.appKey });
+    // 7,000 nano-USD at 1.25 are 5,600 nano-EUR.
+    expect((await state()).body).toMatchObject({
+      limit: { nanoUsd: '125000', amount: '0.0001', currency: 'EUR' },
+      spent: { nanoUsd: '7000', amount: '0.0000056', currency: 'EUR' },
+    });
+    const lines = await bench.database.query(`select rates, cost_nano_usd from gateway.ledger where user_id = 'eva'`);
+    expect(lines).toEqual([{ rates: { EUR: { usdPerUnit: '1.25', since: '2020-06-01' } }, cost_nano_usd: '7000' }]);
+    // 100,000 nano-USD at the worst are 80,000 nano-EUR: there is room for one call, and then for fewer words.
+    const second = await ask();
+    expect([second.status, bench.model.seen.at(-1)?.body['max_tokens']]).toEqual([200, 100]);
+    bench.respond = answerWith('Tout.', { prompt_tokens: 0, completion_tokens: 100 });
+    expect((await ask()).status).toBe(200);
+    const refused = await ask();
+    expect(refused.status).toBe(402);
+    expect(await refused.text()).toContain('has 0.0000088 EUR left; this call may need');
+    await callHttp(european.url, { method: 'DELETE', path: '/v1/budgets/euros', key: bench.appKey });
+    await european.stop();
+  });
+
   it('that could never be declared over HTTP fail the run, and no money moves', async () => {
     const registry = await connectRegistry(bench.bus);
     const limit = { amount: '1.00', currency: 'EUR' };

@@ -4,9 +4,10 @@
  * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
 import { formatNano, orgApp, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
+import { fromUsd, type Rate } from './exchange-rates.ts';
 import type { Window } from './window.ts';
 
-/** What a level counts: nano-USD, tokens, calls, or calls under way at once. */
+/** What a level counts: money (nano-USD, or nano units of the currency of its `rate`), tokens, calls, or calls under way at once. */
 export type Unit = 'nano-usd' | 'tokens' | 'calls' | 'concurrent';
 
 export type Level = {
@@ -16,6 +17,8 @@ export type Level = {
   /** How refusals name it. */
   title: string;
   unit: Unit;
+  /** For money in another currency than USD: what it was worth when the call was admitted. */
+  rate?: Rate | undefined;
   limit: bigint;
   /** What is kept back beyond the limit for closing calls. */
   keptBack: bigint;
@@ -30,6 +33,8 @@ export type Spender = {
   /** Absent for calls that no agent makes. */
   agent?: string | undefined;
   userId?: string | undefined;
+  /** The key of a call over HTTP. */
+  keyId?: string | undefined;
   /** The run of the call and the runs above it, each with what it may spend in all, and what closes it. */
   runs: readonly SpendingRun[];
 };
@@ -41,8 +46,8 @@ export type KeptBack = { 'nano-usd': bigint; tokens: bigint };
 
 const nothingKept: KeptBack = { 'nano-usd': 0n, tokens: 0n };
 
-/** A budget and the window of it that counts now. */
-export type DatedBudget = { budget: Budget; window: Window };
+/** A budget with the window of it that counts now, and today's rate of its currency where that is not USD. */
+export type DatedBudget = { budget: Budget; window: Window; rate?: Rate | undefined };
 
 /** Levels of a call, in locking order. What closes a run is kept back on its own level, on those above it and on budgets. */
 export function levelsOf(
@@ -80,7 +85,8 @@ function levelOfRun({ runId, limitNanoUsd, reserve }: SpendingRun, distance: num
 /** What is only too fast comes back by itself, so nothing has to be kept of it. */
 function keepBack(level: Level, kept: KeptBack): Level {
   const isCounted = level.unit === 'nano-usd' || level.unit === 'tokens';
-  const keptBack = isCounted && !level.isRate ? kept[level.unit as keyof KeptBack] : 0n;
+  const wanted = level.unit === 'tokens' ? kept.tokens : fromUsd(kept['nano-usd'], level.rate);
+  const keptBack = isCounted && !level.isRate ? wanted : 0n;
   return { ...level, limit: level.limit - keptBack, keptBack };
 }
 
@@ -89,14 +95,17 @@ function sumOf(a: KeptBack, b: KeptBack): KeptBack {
 }
 
 /** The level of one budget. */
-export function levelOf({ budget, window }: DatedBudget): Level {
+export function levelOf({ budget, window, rate }: DatedBudget): Level {
   const { scope } = budget.spec;
-  const { unit, limit } = limitOf(budget.spec);
+  const { unit, limit } = limitOf(budget.spec, rate);
+  const counted = rate ? `nano-${rate.currency.toLowerCase()}` : unit;
+  const whose = [scope.agent ?? '*', scope.user ?? '*', ...(scope.key === undefined ? [] : [scope.key])];
   return {
     kind: 'budget',
-    key: ['budget', scope.app ?? orgApp, budget.metadata.name, scope.agent ?? '*', scope.user ?? '*', unit].join('/'),
+    key: ['budget', scope.app ?? orgApp, budget.metadata.name, ...whose, counted].join('/'),
     title: `budget "${budget.metadata.name}" of ${scope.org === undefined ? `app "${scope.app}"` : `org "${scope.org}"`}`,
     unit,
+    ...(rate ? { rate } : {}),
     limit,
     keptBack: 0n,
     window,
@@ -108,28 +117,29 @@ export function levelOf({ budget, window }: DatedBudget): Level {
 export function refusalOf(level: Level, left: bigint, needed: bigint): string {
   const title = level.title[0]?.toUpperCase() + level.title.slice(1);
   const rest = left < 0n ? 0n : left;
-  const beside = level.keptBack > 0n ? ` beside ${amountText(level.unit, level.keptBack)} for its closing answer` : '';
-  return `${title} has ${amountText(level.unit, rest)} left${beside}; this call may need ${amountText(level.unit, needed)}.`;
+  const beside = level.keptBack > 0n ? ` beside ${amountText(level, level.keptBack)} for its closing answer` : '';
+  return `${title} has ${amountText(level, rest)} left${beside}; this call may need ${amountText(level, needed)}.`;
 }
 
 function appliesTo(spec: BudgetSpec, spender: Spender): boolean {
-  const { app, org, apps, agent, user } = spec.scope;
+  const { app, org, apps, agent, user, key } = spec.scope;
   return (
     (org === undefined ? app === spender.app : apps?.includes(spender.app) !== false) &&
     (agent === undefined || agent === spender.agent) &&
-    (user === undefined || user === spender.userId)
+    (user === undefined || user === spender.userId) &&
+    (key === undefined || key === spender.keyId)
   );
 }
 
-function limitOf({ limit }: BudgetSpec): { unit: Unit; limit: bigint } {
+function limitOf({ limit }: BudgetSpec, rate: Rate | undefined): { unit: Unit; limit: bigint } {
   if ('tokens' in limit) return { unit: 'tokens', limit: BigInt(limit.tokens) };
   if ('concurrent' in limit) return { unit: 'concurrent', limit: BigInt(limit.concurrent) };
   if ('calls' in limit) return { unit: 'calls', limit: BigInt(limit.calls) };
-  if (limit.currency !== 'USD') throw new TypeError(`a budget in ${limit.currency}`);
+  if (limit.currency !== (rate?.currency ?? 'USD')) throw new TypeError(`no exchange rate for ${limit.currency}`);
   return { unit: 'nano-usd', limit: parseNano(limit.amount) };
 }
 
-function amountText(unit: Unit, amount: bigint): string {
+function amountText({ unit, rate }: Level, amount: bigint): string {
   if (unit === 'concurrent') return `${amount} calls at once`;
-  return unit === 'nano-usd' ? `${formatNano(amount)} USD` : `${amount} ${unit}`;
+  return unit === 'nano-usd' ? `${formatNano(amount)} ${rate?.currency ?? 'USD'}` : `${amount} ${unit}`;
 }

@@ -1,6 +1,7 @@
 /** How much of each level a call needs at the worst, and what of it fits. Pure. */
 import type { Usage } from '@pawl/contracts';
 import { costOf, outputTokensWithin, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
+import { fromUsd, toUsd } from './exchange-rates.ts';
 import type { Level } from './levels.ts';
 
 /** What a call with these bounds needs of each level, in the levels' order and units. */
@@ -11,7 +12,7 @@ export function needsOf(levels: readonly Level[], price: ModelPrice, bounds: Req
     calls: 1n,
     concurrent: 1n,
   };
-  return levels.map((level) => needs[level.unit]);
+  return levels.map((level) => inUnitOf(level, needs));
 }
 
 /** What a call took from each level. A call that never reached a model takes nothing. */
@@ -22,7 +23,11 @@ export function takenOf(levels: readonly Level[], price: ModelPrice, usage: Usag
     calls: 1n,
     concurrent: 0n,
   };
-  return levels.map((level) => taken[level.unit]);
+  return levels.map((level) => inUnitOf(level, taken));
+}
+
+function inUnitOf({ unit, rate }: Level, amounts: Record<Level['unit'], bigint>): bigint {
+  return unit === 'nano-usd' ? fromUsd(amounts[unit], rate) : amounts[unit];
 }
 
 export type Left = { level: Level; left: bigint };
@@ -63,7 +68,7 @@ export function fitOutput(
 function fitOf({ level, left }: Left, price: ModelPrice, bounds: RequestBounds): number {
   switch (level.unit) {
     case 'nano-usd':
-      return outputTokensWithin(price, bounds, left);
+      return outputTokensWithin(price, bounds, toUsd(left, level.rate));
     case 'tokens': {
       const fits = left - BigInt(bounds.inputTokensMax);
       if (fits < 0n) return -1;

@@ -5,6 +5,7 @@
  * budgets that several runs share, each keeps its own free; what others take meanwhile may be the one that was kept.
  */
 import { worstCase, largestWithin, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
+import { fromUsd } from './exchange-rates.ts';
 import type { KeptBack, Level } from './levels.ts';
 import type { Left } from './requirement.ts';
 
@@ -31,7 +32,9 @@ export function closingTokensOf({ levels, prices, outputTokensMax }: ClosingCall
     levels.every((level, position) => {
       const found = lefts[position];
       const left = found ? found.left + level.limit - found.level.limit : 0n;
-      if (level.unit === 'nano-usd') return dearest(prices, { inputTokensMax, outputTokensMax }) <= left;
+      if (level.unit === 'nano-usd') {
+        return fromUsd(dearest(prices, { inputTokensMax, outputTokensMax }), level.rate) <= left;
+      }
       return level.unit === 'tokens' ? BigInt(inputTokensMax + outputTokensMax) <= left : left >= 1n;
     });
   return prices.length > 0 && fits(0) ? largestWithin(inputTokensEver, fits) : 0;

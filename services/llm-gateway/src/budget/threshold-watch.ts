@@ -9,6 +9,7 @@ import type { AppSource } from '@pawl/bus';
 import type { Log, Part } from '@pawl/service';
 import { storable } from '../ledger/storable.ts';
 import { dateBudget } from './budget-source.ts';
+import type { ExchangeRates } from './exchange-rates.ts';
 import { levelOf, type Level } from './levels.ts';
 
 export const thresholdPercents = [50, 80, 100] as const;
@@ -20,12 +21,21 @@ export type ThresholdEvent = {
   budget: string;
   percent: number;
   unit: Level['unit'];
+  /** Of money in another currency than USD: then amounts are nano units of it. */
+  currency?: string;
   limit: string;
   spent: string;
   windowFrom: string;
 };
 
-export type ThresholdWatchOptions = { bus: Bus; apps: AppSource; registry: Registry; database: Queryable; log: Log };
+export type ThresholdWatchOptions = {
+  bus: Bus;
+  apps: AppSource;
+  registry: Registry;
+  rates: ExchangeRates;
+  database: Queryable;
+  log: Log;
+};
 
 export function createThresholdWatch(options: ThresholdWatchOptions): Part {
   const { log } = options;
@@ -54,16 +64,21 @@ export function createThresholdWatch(options: ThresholdWatchOptions): Part {
 }
 
 /** All budgets but those that only keep calls from coming too fast, each with the level of its current window. */
-export function watchedBudgets(apps: AppSource, registry: Registry): { budget: Budget; level: Level }[] {
+export function watchedBudgets({
+  apps,
+  registry,
+  rates,
+}: Pick<ThresholdWatchOptions, 'apps' | 'registry' | 'rates'>): { budget: Budget; level: Level }[] {
   const budgets = [orgApp, ...apps.apps()].flatMap((app) => registry.list('Budget', app).map(({ object }) => object));
   return budgets.flatMap((budget) => {
-    const level = safeLevelOf(budget);
+    const level = safeLevelOf(budget, rates);
     return level && level.unit !== 'concurrent' && budget.spec.window !== 'minute' ? [{ budget, level }] : [];
   });
 }
 
-async function look({ bus, apps, registry, database }: ThresholdWatchOptions): Promise<void> {
-  const watched = watchedBudgets(apps, registry);
+async function look(options: ThresholdWatchOptions): Promise<void> {
+  const { bus, database } = options;
+  const watched = watchedBudgets(options);
   if (watched.length === 0) return;
   const reached = await claimReached(
     database,
@@ -73,12 +88,13 @@ async function look({ bus, apps, registry, database }: ThresholdWatchOptions): P
     const one = watched[position];
     if (!one) continue;
     const { app, name } = one.budget.metadata;
-    const { unit, limit, window } = one.level;
+    const { unit, rate, limit, window } = one.level;
     const event: ThresholdEvent = {
       app,
       budget: name,
       percent,
       unit,
+      ...(rate ? { currency: rate.currency } : {}),
       limit: limit.toString(),
       spent,
       windowFrom: new Date(window.fromMs).toISOString(),
@@ -119,9 +135,9 @@ async function claimReached(
 }
 
 /** A budget that could never be declared over HTTP has no level. */
-function safeLevelOf(budget: Budget): Level | undefined {
+function safeLevelOf(budget: Budget, rates: ExchangeRates): Level | undefined {
   try {
-    return levelOf(dateBudget(budget, Date.now()));
+    return levelOf(dateBudget(budget, Date.now(), rates));
   } catch {
     return undefined;
   }

@@ -242,12 +242,13 @@ async function holdOnce(
   return held;
 }
 
-function lostLineOf({ request, traceId }: Admitting, target: Target, bounds: RequestBounds): LedgerEntry {
+function lostLineOf({ request, plan, traceId }: Admitting, target: Target, bounds: RequestBounds): LedgerEntry {
   const line = ledgerEntryOf({
     callId: randomUUID(),
     request,
     endpoint: target.candidate,
     price: target.price,
+    rates: plan.levels.map(({ rate }) => rate),
     usage: noUsage,
     costNanoUsd: 0n,
     basis: 'estimated',

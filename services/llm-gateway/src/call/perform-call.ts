@@ -238,6 +238,7 @@ async function chargeOf(
     request,
     endpoint: target.candidate,
     price: target.price,
+    rates: plan.levels.map(({ rate }) => rate),
     stopKind,
     attempts: journey.attempts,
     traceId: context.traceId,

@@ -1,17 +1,24 @@
 /** GET /v1/budgets/{name}/state: what a budget's current window holds, and, with `?by=`, who spent the most of it. */
 import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
-import { objectNameSchema, RejectedError, viewNanoUsd, type Budget } from '@pawl/contracts';
+import { formatNano, objectNameSchema, RejectedError, viewNanoUsd, type Budget } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Authorizer, Http } from '@pawl/service';
 import { dateBudget } from '../budget/budget-source.ts';
-import { levelOf, type Level, type Unit } from '../budget/levels.ts';
+import { toUsd, type ExchangeRates } from '../budget/exchange-rates.ts';
+import { levelOf, type Level } from '../budget/levels.ts';
 import type { BudgetStore } from '../budget/store.ts';
 import { readSpend } from '../ledger/spend.ts';
 
 const spendersMax = 20;
 
-export type BudgetStateDeps = { registry: Registry; authorizer: Authorizer; store: BudgetStore; database: Database };
+export type BudgetStateDeps = {
+  registry: Registry;
+  rates: ExchangeRates;
+  authorizer: Authorizer;
+  store: BudgetStore;
+  database: Database;
+};
 
 export function serveBudgetState(http: Http, deps: BudgetStateDeps): void {
   const schema = {
@@ -28,14 +35,14 @@ export function serveBudgetState(http: Http, deps: BudgetStateDeps): void {
     if (app === undefined) throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');
     const budget = deps.registry.find('Budget', app, request.params.name);
     if (!budget) throw new RejectedError('not_found', `there is no Budget ${request.params.name}`);
-    const level = levelOf(dateBudget(budget.object, Date.now()));
+    const level = levelOf(dateBudget(budget.object, Date.now(), deps.rates));
     const { by } = request.query;
     const { held, spent } = await deps.store.stateOf(level);
     const { fromMs, toMs } = level.window;
     return {
-      limit: amountView(level.unit, level.limit),
-      held: amountView(level.unit, held),
-      spent: amountView(level.unit, spent),
+      limit: amountView(level, level.limit),
+      held: amountView(level, held),
+      spent: amountView(level, spent),
       window: {
         from: budget.object.spec.window === 'total' ? null : new Date(fromMs).toISOString(),
         to: toMs === null ? null : new Date(toMs).toISOString(),
@@ -69,6 +76,9 @@ async function spendersOf(
   }));
 }
 
-function amountView(unit: Unit, amount: bigint): object {
-  return unit === 'nano-usd' ? viewNanoUsd(amount) : { [unit]: Number(amount) };
+/** Money in its own currency, and in USD by today's rate. */
+function amountView({ unit, rate }: Level, amount: bigint): object {
+  if (unit !== 'nano-usd') return { [unit]: Number(amount) };
+  if (!rate) return viewNanoUsd(amount);
+  return { nanoUsd: toUsd(amount, rate).toString(), amount: formatNano(amount), currency: rate.currency };
 }

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { nanoUsdSchema, objectNameSchema, RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Authorizer, Http } from '@pawl/service';
+import { fromUsd } from '../budget/exchange-rates.ts';
 import { levelsOf } from '../budget/levels.ts';
 import type { BudgetSource } from '../budget/budget-source.ts';
 import type { BudgetStore } from '../budget/store.ts';
@@ -51,7 +52,7 @@ export function serveLedger(
     const spender = { app: line.app, agent: line.agent ?? undefined, userId: line.user_id ?? undefined, runs: [] };
     // What a correction changes is the window in which the call was made.
     const levels = levelsOf(spender, deps.budgets.budgetsAt(line.app, Date.parse(line.at)));
-    const taken = levels.map(({ unit }) => (unit === 'nano-usd' ? BigInt(costNanoUsd) : 0n));
+    const taken = levels.map(({ unit, rate }) => (unit === 'nano-usd' ? fromUsd(BigInt(costNanoUsd), rate) : 0n));
     const call = { runId: `correction_${correctionId}`, m: 0 };
     await deps.store.charge({ call, levels, taken, entry, thought: undefined });
     return reply.code(201).send({ callId: correctionId, corrects: callId, costNanoUsd, note });

@@ -1,13 +1,17 @@
 /** What the schema of a ModelRoute or Budget can't see by itself. Refusals are `RejectedError`s that name the place. */
 import { orgApp, RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
+import type { ExchangeRates } from '../budget/exchange-rates.ts';
 import { isTimeZone } from '../budget/window.ts';
 import { assertAllowedHost, AddressError } from '../providers/address-guard.ts';
 
 /** Checks objects before they are stored. `allowedHosts`: private hosts that routes may name. */
-export function createObjectValidation(allowedHosts: readonly string[]): (object: RegistryObject) => void {
+export function createObjectValidation(
+  allowedHosts: readonly string[],
+  rates: ExchangeRates,
+): (object: RegistryObject) => void {
   return (object) => {
     if (object.kind === 'ModelRoute') validateRoute(object, allowedHosts);
-    if (object.kind === 'Budget') validateBudget(object);
+    if (object.kind === 'Budget') validateBudget(object, rates);
   };
 }
 
@@ -36,7 +40,7 @@ function validateHost(place: string, url: URL, allowedHosts: readonly string[]):
   }
 }
 
-function validateBudget({ metadata, spec }: Budget): void {
+function validateBudget({ metadata, spec }: Budget, rates: ExchangeRates): void {
   if (spec.scope.org !== undefined && metadata.app !== orgApp) {
     throw new RejectedError(
       'invalid_request',
@@ -46,10 +50,11 @@ function validateBudget({ metadata, spec }: Budget): void {
   if (spec.scope.org === undefined && spec.scope.app !== metadata.app) {
     throw new RejectedError('invalid_request', `spec.scope.app: a budget belongs to its own app, ${metadata.app}`);
   }
-  if ('currency' in spec.limit && spec.limit.currency !== 'USD') {
+  const currency = 'currency' in spec.limit ? spec.limit.currency : 'USD';
+  if (currency !== 'USD' && !rates.at(currency, Date.now())) {
     throw new RejectedError(
       'not_supported',
-      `spec.limit.currency: budgets are in USD for now, not ${spec.limit.currency}`,
+      `spec.limit.currency: there is no exchange rate for ${currency}; PAWL_EXCHANGE_RATES can tell it`,
     );
   }
   if (spec.timeZone !== undefined && !isTimeZone(spec.timeZone)) {

@@ -1,6 +1,7 @@
 /** One line of the books: a call that reached a model endpoint, what it used and what it cost. */
 import type { Thought, Usage } from '@pawl/contracts';
 import type { ModelRequest } from '../call/model-request.ts';
+import { rateRecord, type Rate } from '../budget/exchange-rates.ts';
 import { storable } from './storable.ts';
 import { priceRecord, type ModelPrice } from '../price/model-price.ts';
 
@@ -46,6 +47,8 @@ export type LedgerEntry = {
   reasoning_tokens: number;
   cost_nano_usd: string;
   price: object;
+  /** By which rates it counted on budgets in other currencies than USD. */
+  rates: ReturnType<typeof rateRecord>;
   basis: Thought['costBasis'];
   stop_kind: StopKind;
   trace_id: string;
@@ -65,6 +68,8 @@ export type Charge = {
   request: ModelRequest;
   endpoint: { provider: string; model: string; region?: string | undefined };
   price: ModelPrice;
+  /** Of the levels on which it counts. */
+  rates?: readonly (Rate | undefined)[];
   usage: Usage;
   costNanoUsd: bigint;
   basis: Thought['costBasis'];
@@ -100,6 +105,7 @@ export function ledgerEntryOf(charge: Charge): LedgerEntry {
     reasoning_tokens: usage.reasoningTokens,
     cost_nano_usd: charge.costNanoUsd.toString(),
     price: priceRecord(charge.price),
+    rates: rateRecord(charge.rates ?? []),
     basis: charge.basis,
     stop_kind: charge.stopKind,
     trace_id: charge.traceId,

@@ -4,7 +4,7 @@ import type { LedgerEntry } from './entry.ts';
 
 const columns = `call_id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, app, agent, user_id, run_id, m, purpose,
   provider, model, region, route, attempts, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens,
-  reasoning_tokens, cost_nano_usd::text as cost_nano_usd, price, basis, stop_kind, trace_id, coalesce(is_final, true) as is_final,
+  reasoning_tokens, cost_nano_usd::text as cost_nano_usd, price, rates, basis, stop_kind, trace_id, coalesce(is_final, true) as is_final,
   for_run_id, held_nano_usd::text as held_nano_usd, corrects, note`;
 
 /** The line with this id. */
