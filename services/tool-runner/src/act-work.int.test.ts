@@ -10,6 +10,28 @@ beforeAll(async () => void (bench = await openRunnerBench(servers)));
 beforeEach(() => bench.peer.reset());
 afterAll(() => bench.close());
 
+test('a pool with a limit of its own has no more calls under way than that, and holds up no other pool', async () => {
+  const pooled = await openRunnerBench(servers, { PAWL_POOLS: 'small:2,large' });
+  try {
+    const workIn = async (pool: string, path: string) =>
+      await pooled.workFor(toolOf('held', { ...pooled.http(path), pool }), { pool });
+    const small = await Promise.all(['/hold/1', '/hold/2', '/hold/3'].map((path) => workIn('small', path)));
+    await Promise.all(small.map(pooled.ask));
+    await eventually(() => pooled.peer.held.length === 2);
+    expect(
+      (await pooled.observe(toolOf('get', { ...pooled.http('/ok'), pool: 'large' }), { pool: 'large' })).observation
+        .status,
+    ).toBe('ok');
+    expect(pooled.peer.held).toHaveLength(2);
+    pooled.peer.held[0]?.end('{}');
+    await eventually(() => pooled.peer.held.length === 3);
+    for (const response of pooled.peer.held) response.end('{}');
+    await Promise.all(small.map(pooled.observed));
+  } finally {
+    await pooled.close();
+  }
+});
+
 describe('act work', () => {
   test('becomes one observed fact with the very digits of the tool', async () => {
     const fact = await bench.observe(toolOf('get', bench.http('/ok')), { callId: 'call_7' });

@@ -1,4 +1,4 @@
-/** How many calls of one app, and of one tool, are under way at once; more wait in line, up to their own deadline. */
+/** How many calls of one pool, of one app, and of one tool, are under way at once; more wait in line, up to their own deadline. */
 
 export type CallLimits = {
   /** Waits for room and gives what ends the stay. Rejects with the signal's reason. */

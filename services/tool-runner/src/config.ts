@@ -3,15 +3,24 @@ import { z } from 'zod';
 import { objectNameSchema } from '@pawl/contracts';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
 
+function poolOf(text: string): { name: string; callsMax: number | undefined } {
+  const [name = '', callsMax] = text.trim().split(':');
+  return { name, callsMax: callsMax === undefined ? undefined : Number(callsMax) };
+}
+
 const configSchema = z.object({
   ...baseConfigShape,
   PAWL_PORT: integerVariable({ min: 0, max: 65_535 }).default(7302),
-  /** Pools whose calls this runner executes, by comma. */
+  /** Pools whose calls this runner executes, by comma; `heavy:8` has no more than 8 calls under way here. */
   PAWL_POOLS: z
     .string()
     .default('default')
-    .transform((text) => text.split(',').map((pool) => pool.trim()))
-    .pipe(z.array(objectNameSchema).min(1)),
+    .transform((text) => text.split(',').map(poolOf))
+    .pipe(
+      z
+        .array(z.object({ name: objectNameSchema, callsMax: z.union([z.int().min(1).max(10_000), z.undefined()]) }))
+        .min(1),
+    ),
   /** Calls under way at once. */
   PAWL_CALLS_MAX: integerVariable({ min: 1, max: 10_000 }).default(256),
   /** Subjects that tools of kind `nats` may use, by comma, in NATS patterns; `{app}` stands for the tool's app. */

@@ -143,10 +143,10 @@ function watchStops(
   };
 }
 
-/** What a call counts for. A part of another call has its app's place already. */
+/** What a call counts for. A part of another call has its pool's and its app's place already. */
 function limitKeysOf({ app, tool, parentSignal }: CallRequest): string[] {
   const ofTool = `tool ${app} ${tool.metadata.name}`;
-  return parentSignal ? [ofTool] : [`app ${app}`, ofTool];
+  return parentSignal ? [ofTool] : [`pool ${tool.spec.pool ?? 'default'}`, `app ${app}`, ofTool];
 }
 
 const timeIsOver = refusal('tool_timeout', 'The time of the run was over before the call began.');

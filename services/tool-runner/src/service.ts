@@ -37,6 +37,7 @@ import { createHeavyWork, type HeavyWork } from './heavy/heavy-work.ts';
 import { createObjectCheck } from './http/check-object.ts';
 import { serveImport } from './http/import-openapi.ts';
 import { serveMcpTools, type McpToolsOptions } from './http/mcp-tools.ts';
+import { serveStoredResults, type StoredResultOptions } from './http/read-stored-result.ts';
 import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import { createHttpKind } from './kinds/http.ts';
@@ -101,7 +102,7 @@ export async function createToolRunner(
   const tokens = tokenVerifierOf(config, log);
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const check = createObjectCheck({ kinds, validator, targets, commands: config.PAWL_MCP_COMMANDS });
-  serveRoutes(server.http, { registry, authorizer, servers: mcpServers, gate, check, runCall, now });
+  serveRoutes(server.http, { registry, results, authorizer, servers: mcpServers, gate, check, runCall, now });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
   const connections = createConnectionsPart({
@@ -117,7 +118,7 @@ export async function createToolRunner(
     runCall,
     metrics: createCallMetrics(server.metrics, bus),
     log,
-    pools: config.PAWL_POOLS,
+    pools: config.PAWL_POOLS.map(({ name }) => name),
     concurrency: config.PAWL_CALLS_MAX,
     now,
   });
@@ -128,12 +129,13 @@ async function connectBusOf(config: Config): Promise<Bus> {
   return await connectBus({ ...busOptionsOf(config), name: 'pawl-tool-runner' });
 }
 
-function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions): void {
+function serveRoutes(http: Http, options: McpToolsOptions & TryToolOptions & StoredResultOptions): void {
   const { registry, authorizer, check: validate } = options;
   serveRegistry(http, { registry, authorizer, kinds: ['Tool', 'DataSource', 'McpServer'], validate });
   serveMcpTools(http, options);
   serveImport(http, options);
   serveTryTool(http, options);
+  serveStoredResults(http, options);
 }
 
 function resultsOf(bus: Bus): ResultStore {
@@ -149,9 +151,13 @@ function secretsOf({ secretVariables, PAWL_SECRETS_DIR: folder }: Config, keys: 
   return createSecrets({ variables: secretVariables, folder, apps: () => keys.apps() });
 }
 
+/** A pool without a limit of its own has that of the process. */
 function limitsOf(config: Config): CallLimits {
-  const { PAWL_CALLS_PER_APP_MAX: perApp, PAWL_CALLS_PER_TOOL_MAX: perTool } = config;
-  return createCallLimits((key) => (key.startsWith('app ') ? perApp : perTool));
+  const pools = new Map(config.PAWL_POOLS.map(({ name, callsMax }) => [`pool ${name}`, callsMax]));
+  return createCallLimits((key) => {
+    if (key.startsWith('pool ')) return pools.get(key) ?? config.PAWL_CALLS_MAX;
+    return key.startsWith('app ') ? config.PAWL_CALLS_PER_APP_MAX : config.PAWL_CALLS_PER_TOOL_MAX;
+  });
 }
 
 /** All at once: what the first calls need. */

@@ -1,4 +1,5 @@
 /** `POST /v1/tools/import`: declares the operations of an OpenAPI 3.x document as tools of the app. */
+import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { RejectedError, type RegistryObject } from '@pawl/contracts';
@@ -12,8 +13,22 @@ export type ImportRouteOptions = {
   check: (object: RegistryObject) => void;
 };
 
+const textCharsMax = 2_000_000;
+
+/** Aliases are bounded by the library, so that a short text can't become a huge document. */
+function parsedText(text: string, context: z.RefinementCtx): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    const [reason = ''] = (error instanceof Error ? error.message : '').split('\n');
+    context.addIssue({ code: 'custom', message: `it is neither YAML nor JSON: ${reason}` });
+    return z.NEVER;
+  }
+}
+
 const bodySchema = z.strictObject({
-  openapi: openApiSchema,
+  /** The document, or its text in YAML or JSON. */
+  openapi: z.union([z.string().max(textCharsMax).transform(parsedText).pipe(openApiSchema), openApiSchema]),
   /** Put before the names of tools. */
   prefix: z
     .string()

@@ -134,6 +134,18 @@ describe('over HTTP', () => {
     });
     expect(JSON.parse(tried.text)).toMatchObject({ status: 'ok' });
     expect(bench.peer.hits.map(({ path }) => path)).toContain('/ok/imported?q=%C3%BC');
+    const yaml = [
+      'openapi: 3.0.3',
+      `servers: [{ url: "${bench.peer.url}" }]`,
+      'paths:',
+      '  /ok/yaml:',
+      '    get: { operationId: from_yaml, summary: Reads. }',
+    ].join('\n');
+    const fromYaml = await call('POST', '/v1/tools/import', JSON.stringify({ openapi: yaml }));
+    expect(fromYaml.status).toBe(200);
+    expect(fromYaml.text).toContain('"name":"from_yaml"');
+    const broken = JSON.stringify({ openapi: 'paths: [' });
+    expect(await call('POST', '/v1/tools/import', broken)).toMatchObject({ status: 400 });
     const old = JSON.stringify({ openapi: { swagger: '2.0', paths: {} } });
     expect(await call('POST', '/v1/tools/import', old)).toMatchObject({ status: 400 });
   });

@@ -15,6 +15,7 @@ import type { Acceptance, DefinitionGate } from './mcp/definition-gate.ts';
 import type { McpDefinition } from './mcp/list-tools.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
 import { rpcCodes } from './mcp/reply-guard.ts';
+import { storeMedia } from './mcp/store-media.ts';
 import { outcomeOfLong, outcomeOfResult } from './mcp/tool-result.ts';
 
 export type McpKindOptions = {
@@ -160,7 +161,10 @@ async function send(call: KindCall, { connection, definition, validator }: Sendi
     const verdict = validator.validate(outputSchema ?? {}, { value, charCount: JSON.stringify(value).length });
     return verdict.isValid ? undefined : verdict.message;
   };
-  return withQuestions(outcomeOfResult(result, outputSchema !== undefined, outputProblem), scope.questions);
+  return withQuestions(
+    outcomeOfResult(await storeMedia(result, spool), outputSchema !== undefined, outputProblem),
+    scope.questions,
+  );
 }
 
 /** A server that asks a person has to get the person's answer, which the run asks for. What it did without it isn't the result. */
