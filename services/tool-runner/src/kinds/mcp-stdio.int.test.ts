@@ -115,23 +115,34 @@ describe('MCP servers from npm', () => {
     expect(dataOf(await call('memory', 'search_nodes', { query: 'Ada' }))).toContain('writes programs');
   });
 
-  test('github (revision 2024-11-05): lists its tools', { timeout: 660_000 }, async (context) => {
+  test('github (revision 2024-11-05): lists its tools, and answers a call', { timeout: 660_000 }, async (context) => {
     if (!hasTimeForPeers()) context.skip(noTime);
     peers = await installPeers();
     const { names, version } = await toolsOf('github');
     expect(version).toBe('2024-11-05');
     expect(names).toContain('search_repositories');
+    // Its only upstream is GitHub itself: without a network the server's own words say so, with one they are what it found.
+    const found = await call('github', 'search_repositories', { query: 'pawl' });
+    expect(JSON.stringify(found)).toMatch(/fetch failed|total_count|rate limit/);
   });
 
-  test('context7 and mongodb (revision 2026-07-28): list their tools', { timeout: 660_000 }, async (context) => {
-    if (!hasTimeForPeers()) context.skip(noTime);
-    peers = await installPeers();
-    const context7 = await toolsOf('context7');
-    expect(context7.names).toContain('resolve-library-id');
-    const mongodb = await toolsOf('mongodb');
-    expect(mongodb.names).toContain('connect');
-    expect([context7.version, mongodb.version]).toEqual(['2026-07-28', '2026-07-28']);
-  });
+  test(
+    'context7 and mongodb (revision 2026-07-28): list their tools, and answer calls',
+    { timeout: 660_000 },
+    async (context) => {
+      if (!hasTimeForPeers()) context.skip(noTime);
+      peers = await installPeers();
+      const context7 = await toolsOf('context7');
+      expect(context7.names).toContain('resolve-library-id');
+      const mongodb = await toolsOf('mongodb');
+      expect(mongodb.names).toContain('connect');
+      expect([context7.version, mongodb.version]).toEqual(['2026-07-28', '2026-07-28']);
+      // Without a network the first can only say that its service is away; the second asks to be connected to a database.
+      const library = { query: 'How to parse an object?', libraryName: 'zod' };
+      expect(JSON.stringify(await call('context7', 'resolve-library-id', library))).toMatch(/zod|fetch|librar/i);
+      expect(JSON.stringify(await call('mongodb', 'list-databases'))).toMatch(/connect/i);
+    },
+  );
 });
 
 describe('child processes', () => {
