@@ -1,3 +1,5 @@
+-- Settings of apps, reads of what people said, and traces of other agents.
+
 -- What an app wants of its traces, beside its class: rules of redaction (JSON), and where its traces can be seen elsewhere.
 create table traces.app_settings (
   app        text primary key,
@@ -18,3 +20,13 @@ create table traces.reads (
   count  bigint not null default 1,
   primary key (app, minute, key_id, action, run_id, detail)
 );
+
+-- Traces of other agents, as runs: which run a trace became when its first span came.
+create table traces.foreign_runs (
+  app      text not null,
+  trace_id text collate "C" not null,
+  run_id   text collate "C" not null,
+  seen_at  timestamptz not null default now(),
+  primary key (app, trace_id)
+);
+create index foreign_runs_by_age on traces.foreign_runs (seen_at);
