@@ -9,6 +9,7 @@ import { OpenAiError } from './openai-errors.ts';
 
 export type HttpCaller = {
   app: string;
+  keyId: string;
   /** Of the token, or from `x-pawl-user`: whose budgets count. */
   userId?: string | undefined;
   /** From `x-pawl-run`: the run that the call is made for. It names the run in the books; the run's own limit is not asked. */
@@ -38,6 +39,7 @@ export function callerOf(request: FastifyRequest, authorizer: Authorizer): HttpC
   const named = data['x-pawl-user'];
   return {
     app: caller.app,
+    keyId: caller.keyId,
     userId: actingUser(caller, named === undefined ? undefined : { id: named })?.id,
     forRunId: data['x-pawl-run'],
     idempotencyKey: data['idempotency-key'],

@@ -117,7 +117,7 @@ export function requestOf(registry: Registry, caller: HttpCaller, body: ChatRequ
     address: { runId: callId, m: 0 },
     isExclusive: true,
     isAskedOnce: caller.idempotencyKey === undefined,
-    spender: { app: caller.app, userId: caller.userId, runs: [] },
+    spender: { app: caller.app, userId: caller.userId, keyId: caller.keyId, runs: [] },
     forRunId: caller.forRunId,
     purpose: 'chat',
     ...findModel(registry, caller.app, body.model),

@@ -50,7 +50,7 @@ function requestOf(deps: OpenAiDeps, caller: HttpCaller, body: EmbeddingsRequest
     isExclusive: true,
     isAskedOnce: caller.idempotencyKey === undefined,
     operation: 'embeddings',
-    spender: { app: caller.app, userId: caller.userId, runs: [] },
+    spender: { app: caller.app, userId: caller.userId, keyId: caller.keyId, runs: [] },
     forRunId: caller.forRunId,
     purpose: 'embed',
     ...findModel(deps.registry, caller.app, body.model),

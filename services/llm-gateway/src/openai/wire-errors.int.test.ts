@@ -7,6 +7,9 @@ import type { ModelBench } from '../testing/model-bench.ts';
 import { answerWith, chunk, failWith, openStream, sendEvent } from '../testing/model-server.ts';
 import { ask, openOpenAiBench, usage, type OpenAiBench } from '../testing/openai-bench.ts';
 
+/** Clients at once. */
+const crowd = process.env['PAWL_TEST_FULL'] ? 200 : 20;
+
 const servers = useTestServers();
 let openAi: OpenAiBench;
 let bench: ModelBench;
@@ -46,6 +49,28 @@ describe('errors on the wire', () => {
     expect(completion.choices[0]?.message.content).toBe('Yes.');
     expect(sentAtMs).toHaveLength(2);
     expect((sentAtMs[1] ?? 0) - (sentAtMs[0] ?? 0)).toBeGreaterThanOrEqual(150);
+  });
+
+  it('M15: a crowd that is told to come back does, each no sooner than it was asked to, and spread', async () => {
+    const firstAtMs = new Map<string, number>();
+    const pausesMs: number[] = [];
+    bench.respond = (response, request) => {
+      const [{ content }] = request.body['messages'] as [{ content: string }];
+      const before = firstAtMs.get(content);
+      firstAtMs.set(content, before ?? performance.now());
+      if (before === undefined) return failWith(429, 'slow down', { 'retry-after-ms': '1000' })(response, request);
+      pausesMs.push(performance.now() - before);
+      return answerWith('Yes.', usage)(response, request);
+    };
+    await bench.put(routeObject('crowd', { baseUrl: bench.model.baseUrl, model: 'crowd-1' }, { retry: { max: 1 } }));
+    const asked = Array.from({ length: crowd }, async (_, at) => {
+      const messages = [{ role: 'user' as const, content: `I am client ${at}.` }];
+      return await client.chat.completions.create({ model: 'crowd', messages }, { maxRetries: 0 });
+    });
+    expect(await Promise.all(asked)).toHaveLength(crowd);
+    expect(pausesMs).toHaveLength(crowd);
+    expect(Math.min(...pausesMs)).toBeGreaterThanOrEqual(999);
+    expect(Math.max(...pausesMs) - Math.min(...pausesMs)).toBeGreaterThan(50);
   });
 
   it('M16: a rate limit of our own names the time at which to come back', async () => {
