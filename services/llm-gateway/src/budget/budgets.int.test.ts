@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectRegistry } from '@pawl/bus';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { adminKey, budgetObject, callHttp, routeObject, thinkWork } from '../testing/gateway-bench.ts';
+import { levelsOf } from './levels.ts';
+import { createBudgetStore } from './store.ts';
 import { modelKey, openModelBench, type ModelBench } from '../testing/model-bench.ts';
 import { answerWith } from '../testing/model-server.ts';
 
@@ -108,6 +110,27 @@ describe('budgets', () => {
     expect(atOnceMax).toBe(1);
     const state = await callHttp(bench.gateway.url, { path: '/v1/budgets/one-at-once/state', key: bench.appKey });
     expect(state.body).toMatchObject({ limit: { concurrent: 1 }, held: { concurrent: 0 }, spent: { concurrent: 0 } });
+  });
+
+  it('I13: wait for what a dead gateway asked for the same call, where there is no room for both', async () => {
+    bench.respond = answerWith('The heir says it.', { prompt_tokens: 3, completion_tokens: 2 });
+    const seen = bench.model.seen.length;
+    const work = thinkWork({ runSpendLimitNanoUsd: '3000000' });
+    const levels = levelsOf({ app: 'demo', runs: [{ runId: work.runId, limitNanoUsd: 3_000_000n }] }, []);
+    const dead = createBudgetStore(bench.database, 'dead');
+    await dead.hold(work, { levels, needs: [2_900_000n] });
+    const thinking = bench.thinkAbout(work);
+    await eventually(async () => {
+      const info = await bench.bus.jsm.consumers.list('THINK').next();
+      return info.some(({ num_redelivered }) => num_redelivered >= 1);
+    });
+    expect(bench.model.seen.length).toBe(seen);
+    await bench.database.query(
+      `update gateway.holds set expires_at = now() - interval '1 second' where owner = 'dead'`,
+    );
+    await dead.sweepHolds();
+    expect(await thinking).toMatchObject({ outcome: 'reply', text: 'The heir says it.' });
+    expect(await bench.countersOf(`run/${work.runId}`)).toEqual({ held: '0', spent: '5000' });
   });
 
   it('of an org hold over its apps, are declared with the admin key alone, and tell who spent', async () => {
