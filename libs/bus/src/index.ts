@@ -11,7 +11,7 @@ export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
 export { connectRedactionRules, tellRedactionRules, type RedactionRulesOf } from './redaction-rules.ts';
 export { connectRegistry, type Registry } from './registry.ts';
-export { moveResult, openResult, putResult, removeResult, type StoredResult } from './results.ts';
+export { moveResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';
 export {
   consumeWork,

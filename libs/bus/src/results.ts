@@ -2,7 +2,7 @@
  * Whole results of tools whose observation shows only a part: kept in the object store, written and read piece by piece, so that
  * a large one never has to be in memory. A reference is a path that begins with `<app>/<runId>/`.
  */
-import { buckets } from '@pawl/contracts';
+import { buckets, UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 
@@ -53,9 +53,12 @@ async function* chunksOf(bus: Bus, { nuid, count }: { nuid: string; count: numbe
   const subject = `$O.${buckets.results}.C.${nuid}`;
   let seq = 1;
   for (let read = 0; read < count; read += 1) {
-    const message = await orUnavailable(bus.jsm.direct.getMessage(stream, { seq, next_by_subj: subject }));
-    // Replaced or removed while it was read.
-    if (!message) return;
+    const query = { seq, next_by_subj: subject };
+    const message =
+      (await orUnavailable(bus.jsm.direct.getMessage(stream, query))) ??
+      // A replica that lags behind doesn't have it yet; the leader has.
+      (await orUnavailable(bus.jsm.streams.getMessage(stream, query)));
+    if (!message) throw new UnavailableError('a stored result was replaced or removed while it was read');
     seq = message.seq + 1;
     yield message.data;
   }
@@ -70,4 +73,19 @@ export async function moveResult(bus: Bus, from: string, to: string): Promise<vo
 /** Removes a stored result; nothing happens where there is none. Throws `UnavailableError`. */
 export async function removeResult(bus: Bus, ref: string): Promise<void> {
   await orUnavailable(bus.results.delete(ref));
+}
+
+/**
+ * Removes all that one call has left, whatever its observation says of it: the whole result under `<app>/<runId>/<m>/<i>`, the same as
+ * plain text, and its pictures and files. Throws `UnavailableError`.
+ */
+export async function removeCallResults(bus: Bus, ref: string): Promise<void> {
+  await removeResult(bus, ref);
+  await removeResult(bus, `${ref}/text`);
+  for (let number = 0; ; number += 1) {
+    const media = `${ref}/media-${number}`;
+    const info = await orUnavailable(bus.results.info(media));
+    if (!info) return;
+    await removeResult(bus, media);
+  }
 }

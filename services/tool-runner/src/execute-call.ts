@@ -3,6 +3,7 @@
  * is over when the call's time is. What a write still says after that is told to who wants to keep it, and changes nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { UnavailableError } from '@pawl/contracts';
 import { withTrace } from '@pawl/telemetry';
 import { upstreamOf, type Circuits } from './call/circuit.ts';
 import { mayTryAgain } from './call/observation-of.ts';
@@ -66,7 +67,8 @@ async function executeOnce({ kind, call, times, onLate, lateCalls }: Execution):
     return await Promise.race([running, aborted]);
   } catch (error) {
     const reason: unknown = call.signal.aborted ? call.signal.reason : error;
-    return reason instanceof BrokenOffError ? brokenOff(reason, times) : mistake(error);
+    if (reason instanceof BrokenOffError) return brokenOff(reason, times);
+    return error instanceof UnavailableError ? withoutStore(error) : mistake(error);
   } finally {
     call.signal.removeEventListener('abort', onAbort);
   }
@@ -113,6 +115,19 @@ export function brokenOff({ by }: BrokenOffError, { timeoutMs, idleMs }: CallTim
         : `The tool did not answer within ${timeoutMs / 1_000} s.`,
     suggestion: 'Ask for less, or use another tool.',
     isTransient: false,
+    effect: 'possible',
+  };
+}
+
+/** Where results are kept could not be reached, while the tool may well have done its work. */
+function withoutStore(error: UnavailableError): Outcome {
+  return {
+    kind: 'failure',
+    code: 'tool_failed',
+    message: 'The result of the tool could not be kept or read for the moment.',
+    suggestion: 'Call it again later, or use another tool.',
+    rawError: error.message,
+    isTransient: true,
     effect: 'possible',
   };
 }

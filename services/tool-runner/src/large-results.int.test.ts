@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { connectRegistry } from '@pawl/bus';
 import { registryObjectSchema, type Observed, type Tool } from '@pawl/contracts';
@@ -103,11 +102,11 @@ async function peakDuring<T>(work: Promise<T>): Promise<{ value: T; peak: number
   let isOver = false;
   let peak = 0;
   const done = work.finally(() => void (isOver = true));
-  while (!isOver) {
+  const look = async () => {
     peak = Math.max(peak, await residentBytes());
-    // Time is what is tested: what a process has is looked at again and again.
-    await delay(20);
-  }
+    return isOver;
+  };
+  await eventually(look, { withinMs: 120_000, what: 'the call ends' });
   return { value: await done, peak };
 }
 

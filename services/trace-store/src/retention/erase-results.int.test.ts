@@ -24,6 +24,11 @@ test('with a run that is erased go the whole results of its tools, and no other'
     [kept, 'someone.else'],
   ] as const) {
     await putResult(store.bus, { ref: refOf(runId) }, Readable.from([Buffer.from('Customer A, South China')]));
+    // Pictures of a call whose observation names none of them.
+    for (const part of ['media-0', 'media-1', 'text']) {
+      const ref = `demo/${runId}/0/0/${part}`;
+      await putResult(store.bus, { ref, contentType: 'image/png' }, Readable.from([Buffer.from('a picture')]));
+    }
     const facts = salesRunFacts({ runId, startedAt }).map((fact): Fact => {
       if (fact.kind === 'started') return { ...fact, user: { id: user } };
       // The other run is named, too, as the answer of a sub-run would name it.
@@ -37,5 +42,9 @@ test('with a run that is erased go the whole results of its tools, and no other'
   expect(asked.status).toBe(202);
   await eventually(async () => (await store.countOf(erased)) === 0, { withinMs: 60_000 });
   expect(await openResult(store.bus, refOf(erased))).toBeUndefined();
+  for (const part of ['media-0', 'media-1', 'text']) {
+    expect(await openResult(store.bus, `demo/${erased}/0/0/${part}`), part).toBeUndefined();
+    expect(await openResult(store.bus, `demo/${kept}/0/0/${part}`), part).toBeDefined();
+  }
   expect(await openResult(store.bus, refOf(kept))).toMatchObject({ bytes: 23 });
 });

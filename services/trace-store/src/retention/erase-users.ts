@@ -9,7 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { removeResult, type Bus } from '@pawl/bus';
+import { removeCallResults, type Bus } from '@pawl/bus';
 import { streams, subjects } from '@pawl/contracts';
 import {
   countLeft,
@@ -39,7 +39,7 @@ async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): P
     for (const runId of runIds) {
       const key = { app: erasure.app, runId };
       await markErased(database, key, erasure.id);
-      for (const ref of await resultsOf(tables, key)) await removeResult(bus, ref);
+      for (const ref of await resultsOf(tables, key)) await removeCallResults(bus, ref);
       await bus.jsm.streams.purge(streams.runs, { filter: subjects.factsOfRun(key.app, runId) });
       await removeRun(database, key, erasure.id);
     }
@@ -53,14 +53,20 @@ async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): P
 const wholeBodies: BodyLimits = { bodyBytesMax: 1_048_576, totalBytesMax: 1_073_741_824 };
 const observedSchema = z.object({ observation: z.object({ ref: z.string().nullable() }) });
 
-/** References of the run's own results. An answer of a sub-run may name that run's: they go with it. */
-async function resultsOf({ database }: TraceTables, key: { app: string; runId: string }): Promise<string[]> {
+/**
+ * References of the run's own results: one of each call, which may have left pictures that its observation shows no more, and those that
+ * observations name. An answer of a sub-run may name that run's: they go with it.
+ */
+async function resultsOf({ database }: TraceTables, key: { app: string; runId: string }): Promise<Set<string>> {
   const records = await readRecords(database, key, wholeBodies);
-  return records.flatMap(({ kind, body }) => {
-    const observed = kind === 'observed' && body !== null ? observedSchema.safeParse(JSON.parse(body)).data : undefined;
-    const ref = observed?.observation.ref ?? undefined;
-    return ref?.startsWith(`${key.app}/${key.runId}/`) ? [ref] : [];
+  const own = `${key.app}/${key.runId}/`;
+  const refs = records.flatMap(({ kind, slot, body }) => {
+    if (kind !== 'observed') return [];
+    const named = body === null ? undefined : observedSchema.safeParse(JSON.parse(body)).data?.observation.ref;
+    const [, m, i] = slot.split('.');
+    return [`${own}${m}/${i}`, ...(named?.startsWith(own) ? [named] : [])];
   });
+  return new Set(refs);
 }
 
 type Erased = { app: string; erased: readonly string[]; rowsLeft: number };

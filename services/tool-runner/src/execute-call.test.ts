@@ -1,0 +1,56 @@
+import { parseArguments } from '@pawl/calls';
+import { UnavailableError } from '@pawl/contracts';
+import { newTraceContext } from '@pawl/telemetry';
+import { describe, expect, test } from 'vitest';
+import { createCircuits } from './call/circuit.ts';
+import { executeCall } from './execute-call.ts';
+import { toolOf } from './testing/runner-bench.ts';
+import type { Kind } from './kinds/kind.ts';
+
+/** What comes of a call whose kind throws this, each time. */
+async function outcomeOf(error: Error) {
+  const kind: Kind = { check: () => {}, close: async () => {}, execute: () => Promise.reject(error) };
+  const parsed = parseArguments('{}');
+  if ('failure' in parsed) throw new Error(parsed.failure.message);
+  return await executeCall({
+    kind,
+    call: {
+      app: 'demo',
+      tool: toolOf('get', { http: { method: 'GET', url: 'http://tools.example/' } }),
+      args: parsed.args,
+      runId: undefined,
+      effectKey: undefined,
+      trace: newTraceContext(),
+      signal: new AbortController().signal,
+      maxChars: 2_000,
+      deadlineAtMs: Date.now() + 30_000,
+      spool: undefined,
+      onLife: () => {},
+      answerTo: undefined,
+      askedAtMs: undefined,
+      callTool: () => Promise.reject(new Error('unused')),
+    },
+    circuits: createCircuits(),
+    times: { timeoutMs: 30_000, idleMs: undefined },
+    now: () => 0,
+    lateCalls: { underWay: 0 },
+  });
+}
+
+describe('what a kind throws', () => {
+  test('a store that is away is worth another try, and no mistake of ours', async () => {
+    const { outcome, attempt } = await outcomeOf(new UnavailableError('NATS does not answer'));
+    expect(outcome).toMatchObject({ kind: 'failure', code: 'tool_failed', isTransient: true, effect: 'possible' });
+    expect(attempt).toBe(2);
+  });
+
+  test('anything else is a mistake that costs this call alone', async () => {
+    const { outcome, attempt } = await outcomeOf(new TypeError('a bug'));
+    expect(outcome).toMatchObject({
+      kind: 'failure',
+      code: 'internal_error',
+      rawError: expect.stringContaining('a bug'),
+    });
+    expect(attempt).toBe(1);
+  });
+});
