@@ -8,8 +8,8 @@ import { toolOf } from './testing/runner-bench.ts';
 import type { Kind } from './kinds/kind.ts';
 
 /** What comes of a call whose kind throws this, each time. */
-async function outcomeOf(error: Error) {
-  const kind: Kind = { check: () => {}, close: async () => {}, execute: () => Promise.reject(error) };
+async function outcomeOf(thrown: Error) {
+  const kind: Kind = { check: () => {}, close: async () => {}, execute: () => Promise.reject(thrown) };
   const parsed = parseArguments('{}');
   if ('failure' in parsed) throw new Error(parsed.failure.message);
   return await executeCall({
