@@ -20,6 +20,7 @@ import {
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
+import { createRunLimits } from './budget/run-limits.ts';
 import { createSlices } from './budget/slices.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
 import { createBudgetStore } from './budget/store.ts';
@@ -75,7 +76,8 @@ export async function createGateway(
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const redact = createRedact(rules);
   const cache = createAnswerCache(database, redact, log);
-  const callDeps = { registry, budgets, store, slices, journal, endpoints, secrets, health, log };
+  const runLimits = createRunLimits(database, log);
+  const callDeps = { registry, budgets, store, runLimits, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps, registry, rates, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
   const forgetting = createForgetting({ database, log, keptDays, everyMs });

@@ -133,6 +133,34 @@ describe('budgets', () => {
     expect(await bench.countersOf(`run/${work.runId}`)).toEqual({ held: '0', spent: '5000' });
   });
 
+  it('of a run bind the calls over HTTP that are made for it, and only those of its own app', async () => {
+    bench.respond = answerWith('For the run.', { prompt_tokens: 3, completion_tokens: 2 });
+    const work = thinkWork({ runSpendLimitNanoUsd: '3000000' });
+    await bench.thinkAbout(work);
+    const limits = () =>
+      bench.database.query('select app, runs from gateway.run_limits where run_id = $1', [work.runId]);
+    await eventually(async () => (await limits()).length === 1);
+    const ask = (maxTokens: number) =>
+      fetch(`${bench.gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${bench.appKey}`,
+          'content-type': 'application/json',
+          'x-pawl-run': work.runId,
+        },
+        body: JSON.stringify({ model: 'smart', max_tokens: maxTokens, messages: [{ role: 'user', content: 'Go.' }] }),
+      });
+    expect((await ask(1_000)).status).toBe(200);
+    expect(await bench.countersOf(`run/${work.runId}`)).toEqual({ held: '0', spent: '10000' });
+    await bench.database.query('update gateway.counters set spent = 2990000 where key = $1', [`run/${work.runId}`]);
+    const refused = await ask(1_000);
+    expect(refused.status).toBe(402);
+    expect(await refused.text()).toContain('The spend limit of the run has 0.00001 USD left');
+    await bench.database.query(`update gateway.run_limits set app = 'other' where run_id = $1`, [work.runId]);
+    expect((await ask(1_000)).status).toBe(200);
+    expect((await bench.countersOf(`run/${work.runId}`))?.spent).toBe('2990000');
+  });
+
   it('of an org hold over its apps, are declared with the admin key alone, and tell who spent', async () => {
     bench.respond = answerWith('Shared.', { prompt_tokens: 3, completion_tokens: 2 });
     const org = { ...budgetObject('acme', { scope: { org: 'acme', apps: ['demo'], agent: 'orger' }, window: 'day' }) };

@@ -72,7 +72,7 @@ function levelOfRun({ runId, limitNanoUsd, reserve }: SpendingRun, distance: num
   const limit = rest < limitNanoUsd ? rest : limitNanoUsd;
   return {
     kind: 'run',
-    key: `run/${runId}`,
+    key: keyOfRun(runId),
     title: distance === 0 ? 'the spend limit of the run' : `the spend limit of the run above it, ${runId},`,
     unit: 'nano-usd',
     limit,
@@ -92,6 +92,11 @@ function keepBack(level: Level, kept: KeptBack): Level {
 
 function sumOf(a: KeptBack, b: KeptBack): KeptBack {
   return { 'nano-usd': a['nano-usd'] + b['nano-usd'], tokens: a.tokens + b.tokens };
+}
+
+/** The key of a run's level. */
+export function keyOfRun(runId: string): string {
+  return `run/${runId}`;
 }
 
 /** The level of one budget. */

@@ -16,6 +16,7 @@ import type { BudgetSource } from '../budget/budget-source.ts';
 import { levelsOf, refusalOf, type Level, type Spender } from '../budget/levels.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
 import { closingTokensOf, keptBackFor, type ClosingCall } from '../budget/reserve.ts';
+import type { RunLimits } from '../budget/run-limits.ts';
 import type { Slices } from '../budget/slices.ts';
 import type { BudgetStore, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
@@ -33,6 +34,7 @@ export type AdmissionDeps = {
   store: BudgetStore;
   secrets: SecretSource;
   health: EndpointHealth;
+  runLimits: RunLimits;
   slices: Pick<Slices, 'take' | 'note' | 'callBack' | 'beginSettling' | 'settle'>;
 };
 

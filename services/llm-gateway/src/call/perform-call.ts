@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '@pawl/service';
-import type { Level } from '../budget/levels.ts';
+import { keyOfRun, type Level } from '../budget/levels.ts';
 import { takenOf } from '../budget/requirement.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import type { Journal } from '../ledger/journal.ts';
@@ -59,9 +59,11 @@ export type Performed =
   | { outcome: 'denied'; denial: Denial };
 
 /** Makes the call. Throws `UnavailableError` when Postgres is away before an endpoint was asked. */
-export async function performCall(deps: CallDeps, request: ModelRequest, context: CallContext): Promise<Performed> {
+export async function performCall(deps: CallDeps, asked: ModelRequest, context: CallContext): Promise<Performed> {
+  const request = await withRunOf(deps, asked);
   const plan = planCall(deps, request, Date.now());
   if ('denial' in plan) return await denyUnlessSettled(deps, request, plan.denial);
+  noteLimits(deps, request, plan.levels);
   return await tryCandidates(deps, {
     request,
     context,
@@ -70,6 +72,27 @@ export async function performCall(deps: CallDeps, request: ModelRequest, context
     attempts: 0,
     answerSchema: request.answerSchema,
   });
+}
+
+/** A call that is made for a run is one of that run's spending, too. */
+async function withRunOf({ runLimits }: CallDeps, request: ModelRequest): Promise<ModelRequest> {
+  const { spender, forRunId } = request;
+  if (forRunId === undefined || spender.runs.length > 0) return request;
+  return { ...request, spender: { ...spender, runs: await runLimits.find(spender.app, forRunId) } };
+}
+
+/** What other calls that are made for the run have to keep to. A closing call takes what they leave. */
+function noteLimits(
+  { runLimits }: CallDeps,
+  { spender, isClosing, forRunId }: ModelRequest,
+  levels: Plan['levels'],
+): void {
+  if (isClosing || forRunId !== undefined || spender.runs.length === 0) return;
+  const runs = spender.runs.map(({ runId, limitNanoUsd }) => {
+    const level = levels.find(({ key }) => key === keyOfRun(runId));
+    return { runId, limitNanoUsd: level?.limit ?? limitNanoUsd };
+  });
+  runLimits.note({ app: spender.app, runs });
 }
 
 type Journey = {

@@ -12,7 +12,7 @@ export type HttpCaller = {
   keyId: string;
   /** Of the token, or from `x-pawl-user`: whose budgets count. */
   userId?: string | undefined;
-  /** From `x-pawl-run`: the run that the call is made for. It names the run in the books; the run's own limit is not asked. */
+  /** From `x-pawl-run`: the run that the call is made for. It names the run in the books, and its limits bind the call. */
   forRunId?: string | undefined;
   /** From `Idempotency-Key`. */
   idempotencyKey?: string | undefined;
