@@ -80,6 +80,7 @@ test.each<[string, Claims, string]>([
   ['a user that is no text', { sub: 7, pawl_app: 'shop' }, 'names no user'],
   ['no app', { sub: 'ana' }, 'names no app'],
   ['an app that can not be one', { sub: 'ana', pawl_app: ['shop', '../desk'] }, 'names no app'],
+  ['the app in which orgs declare their budgets', { sub: 'ana', pawl_app: 'org' }, 'names no app'],
   ['a claim that only prototypes have', { sub: 'ana', constructor: undefined }, 'names no app'],
 ])('%s is refused', (_name, claims, sentence) => {
   expect(() => bearerOf(claims, mappingOf())).toThrow(sentence);

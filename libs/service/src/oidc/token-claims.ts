@@ -1,5 +1,5 @@
 /** What a verified token says about its bearer: claims → apps, user, scopes. Which claim says what is declared. */
-import { objectNameSchema, RejectedError, scopeSchema, type RunUser, type Scope } from '@pawl/contracts';
+import { objectNameSchema, orgApp, RejectedError, scopeSchema, type RunUser, type Scope } from '@pawl/contracts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ export function bearerOf(claims: Claims, mapping: ClaimMapping): TokenBearer {
   }
   const named = wordsOf(findClaim(claims, mapping.app));
   const apps = named.length === 0 && mapping.appDefault !== undefined ? [mapping.appDefault] : named;
-  if (apps.length === 0 || !apps.every((app) => objectNameSchema.safeParse(app).success)) {
+  if (apps.length === 0 || !apps.every(isApp)) {
     throw new RejectedError('forbidden', `the token names no app of Pawl: claim ${mapping.app}`);
   }
   const roles = mapping.roles.flatMap((claim) => wordsOf(findClaim(claims, claim)));
@@ -44,6 +44,11 @@ export function bearerOf(claims: Claims, mapping: ClaimMapping): TokenBearer {
     user: { id, roles: usable },
     scopes: [...new Set([...scopes, ...roles.flatMap((role) => mapping.scopesOfRole.get(role) ?? [])])],
   };
+}
+
+/** What orgs declare belongs to nobody's app. */
+function isApp(name: string): boolean {
+  return name !== orgApp && objectNameSchema.safeParse(name).success;
 }
 
 function findClaim(claims: Claims, name: string): unknown {
