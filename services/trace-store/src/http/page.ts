@@ -23,7 +23,8 @@ function securityHeaders(signIn: SignIn | undefined) {
       "script-src 'self'",
       "style-src 'self'",
       ["connect-src 'self'", ...(signIn?.origins() ?? [])].join(' '),
-      "img-src 'self' data:",
+      // Pictures of tools are bytes that the page has fetched with its reader's key.
+      "img-src 'self' blob:",
       "base-uri 'none'",
       "form-action 'none'",
       "frame-ancestors 'none'",

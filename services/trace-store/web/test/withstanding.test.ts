@@ -95,6 +95,7 @@ describe('T12: hostile content', () => {
     const response = await fetch(`${page.api.url}/runs`);
     const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).toContain("; img-src 'self' blob:;");
     expect(policy).not.toContain('unsafe');
     expect(await response.text()).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=/);
   });

@@ -109,7 +109,7 @@ function watch(page: Page, allowed: readonly string[], onFault: (fault: string) 
     void dialog.dismiss();
   });
   page.on('request', (request) => {
-    const isAllowed = [...allowed, 'data:'].some((start) => request.url().startsWith(start));
+    const isAllowed = [...allowed, `blob:${allowed[0]}/`].some((start) => request.url().startsWith(start));
     if (!isAllowed) onFault(`asked for ${request.url()}`);
   });
   page.on('console', (message) => {

@@ -26,6 +26,8 @@ export type PlayedRun = {
 
 export type Asked = { method: string; path: string; body: unknown; text: string };
 
+export type PlayedFile = { type: string; bytes: Buffer };
+
 export type PlayedApi = {
   url: string;
   asked: Asked[];
@@ -33,6 +35,8 @@ export type PlayedApi = {
   /** Adds a fact, also to the open event streams. */
   say(runId: string, fact: Fact): void;
   delta(runId: string, text: string): void;
+  /** A file of a tool, at its path below `/v1/tools/results/`, with any type, also one that the tool-runner would never answer with. */
+  putFile(path: string, file: PlayedFile): void;
   /** What calls of a path are answered with from now on, for example a refusal. */
   answerWith(path: string, answer: { status: number; body: object }): void;
   /** Ends the open event streams, as a broken connection does. */
@@ -42,13 +46,14 @@ export type PlayedApi = {
 
 type State = {
   runs: Map<string, PlayedRun>;
+  files: Map<string, PlayedFile>;
   streams: Map<string, Set<ServerResponse>>;
   asked: Asked[];
   answers: Map<string, { status: number; body: object }>;
 };
 
 export async function startPlayedApi(): Promise<PlayedApi> {
-  const state: State = { runs: new Map(), streams: new Map(), asked: [], answers: new Map() };
+  const state: State = { runs: new Map(), files: new Map(), streams: new Map(), asked: [], answers: new Map() };
   const { http, listen } = await createHttp({
     name: 'played',
     log: createLog('played', 'silent'),
@@ -66,6 +71,7 @@ export async function startPlayedApi(): Promise<PlayedApi> {
   playTraces(http, state);
   playRuns(http, state);
   playBudgets(http);
+  playFiles(http, state);
   const listening = listen({ host: '127.0.0.1', port: 0 });
   await listening.start();
   const streamsOf = (runId: string) => state.streams.get(runId) ?? new Set<ServerResponse>();
@@ -82,6 +88,7 @@ export async function startPlayedApi(): Promise<PlayedApi> {
       const data = JSON.stringify({ step: 1, text });
       for (const stream of streamsOf(runId)) stream.write(`event: delta\ndata: ${data}\n\n`);
     },
+    putFile: (path, file) => void state.files.set(path, file),
     answerWith: (path, answer) => void state.answers.set(path, answer),
     cutStreams() {
       for (const streams of state.streams.values()) for (const stream of streams) stream.destroy();
@@ -208,6 +215,14 @@ function playRuns(http: Http, { runs, streams, asked }: State): void {
   for (const action of ['approvals/:callId', 'signals', 'cancel', 'resume', 'fork']) {
     http.post(`/v1/runs/:id/${action}`, remember);
   }
+}
+
+function playFiles(http: Http, { files }: State): void {
+  http.get<{ Params: { '*': string } }>('/v1/tools/results/*', async (request, reply) => {
+    const file = files.get(request.params['*']);
+    if (!file) return sendProblem(reply, problem('not_found', 'there is no such result'));
+    return reply.type(file.type).send(file.bytes);
+  });
 }
 
 function playBudgets(http: Http): void {

@@ -6,6 +6,7 @@ import {
   formatAge,
   formatCost,
   formatDuration,
+  formatSize,
   groupDigits,
   readableName,
   visibleText,
@@ -76,6 +77,13 @@ describe('money and time', () => {
     [400_000_000, '4 d 15 h'],
     [null, '–'],
   ])('%s ms reads %s', (durationMs, shown) => expect(formatDuration(durationMs)).toBe(shown));
+
+  test.each([
+    [640, 'en', '640 byte'],
+    [2_400, 'en', '2.4 kB'],
+    [2_000_000, 'en', '2 MB'],
+    [2_400_000, 'pt', '2,4 MB'],
+  ] as const)('%s bytes read in %s as %s', (bytes, language, shown) => expect(formatSize(bytes, language)).toBe(shown));
 
   test('ages are told in words', () => {
     const nowMs = Date.parse('2026-03-02T12:00:00Z');

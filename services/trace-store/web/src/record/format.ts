@@ -54,6 +54,14 @@ export function formatCount(count: number, language: Language = 'en'): string {
   return groupDigits(String(count), language);
 }
 
+/** `640 byte`, `2.4 MB`. */
+export function formatSize(bytes: number, language: Language = 'en'): string {
+  const [unit, size] =
+    bytes < 1_000 ? (['byte', 1] as const) : bytes < 1e6 ? (['kilobyte', 1e3] as const) : (['megabyte', 1e6] as const);
+  const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const;
+  return new Intl.NumberFormat(localeOf[language], format).format(bytes / size);
+}
+
 /** `USD 0.011061` → `$0.0111`: four decimals below a dollar, two above; `< $0.0001` for less than that. */
 export function formatCost(cost: Pick<MoneyView, 'amount'> | undefined, language: Language = 'en'): string {
   if (!cost) return '–';

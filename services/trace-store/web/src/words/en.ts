@@ -1,8 +1,10 @@
 /** English. The keys of this dictionary are those of all. */
+import { mediaEn } from './media/en.ts';
 import { overviewEn } from './overview/en.ts';
 import { problemsEn } from './problems/en.ts';
 
 export const en = {
+  ...mediaEn,
   ...overviewEn,
   ...problemsEn,
   'nav.main': 'Main',

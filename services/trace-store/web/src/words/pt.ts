@@ -1,9 +1,11 @@
 /** Português do Brasil (Brazilian Portuguese). */
+import { mediaPt } from './media/pt.ts';
 import { overviewPt } from './overview/pt.ts';
 import { problemsPt } from './problems/pt.ts';
 import type { Dictionary } from './words.tsx';
 
 export const pt: Dictionary = {
+  ...mediaPt,
   ...overviewPt,
   ...problemsPt,
   'nav.main': 'Principal',

@@ -1,9 +1,11 @@
 /** 简体中文 (simplified Chinese). */
+import { mediaZh } from './media/zh.ts';
 import { overviewZh } from './overview/zh.ts';
 import { problemsZh } from './problems/zh.ts';
 import type { Dictionary } from './words.tsx';
 
 export const zh: Dictionary = {
+  ...mediaZh,
   ...overviewZh,
   ...problemsZh,
   'nav.main': '主导航',

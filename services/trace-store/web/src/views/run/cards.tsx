@@ -12,6 +12,7 @@ import { Arguments, Value } from '../../ui/value.tsx';
 import { useWords } from '../../words/words.tsx';
 import { Card } from './card.tsx';
 import { ObservedDetails, ThoughtDetails } from './record-details.tsx';
+import { ResultMedia } from './result-media.tsx';
 
 /** Loads bodies that did not come with the run. */
 export const LoadBody = createContext<(record: TraceRecord) => Promise<void>>(async () => {});
@@ -153,6 +154,7 @@ function Observed({ record }: { record: TraceRecord }) {
         </p>
       )}
       {data !== null && <Value json={data} />}
+      {data !== null && <ResultMedia data={data} isSeeded={record.isSeeded ?? false} />}
       {data === null && message === null && <p className="quiet">{say('value.nothing')}</p>}
       {truncated && <p className="hint">{say('call.truncated')}</p>}
       <ObservedDetails record={record} />
