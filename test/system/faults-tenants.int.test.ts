@@ -1,4 +1,6 @@
 /** R21: another app's ids work nowhere, and nothing in the answer betrays whether there is something behind them. */
+import { Readable } from 'node:stream';
+import { connectBus, putResult } from '@pawl/bus';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, startAuthorizationServer, useTestServers, type AuthorizationServer } from '@pawl/testkit';
 import { createApi, createKey, type Api, type Urls } from './api.ts';
@@ -9,7 +11,7 @@ let stack: Stack;
 let issuer: AuthorizationServer;
 const strangers: Partial<Record<'key' | 'token', Api>> = {};
 const known: Record<string, string> = {};
-const none = { id: `run_${'f'.repeat(32)}`, name: 'nothing', callId: 'call_7_7' };
+const none = { id: `run_${'f'.repeat(32)}`, name: 'nothing', callId: 'call_7_7', m: '0', i: '0', part: 'text' };
 
 beforeAll(async () => {
   const scope = 'runs:read runs:write runs:act-as chat registry budgets traces traces:explain traces:operate';
@@ -29,6 +31,7 @@ beforeAll(async () => {
   const { pending } = await api.getRunWhen(body.id, 'waiting');
   Object.assign(known, { id: body.id, callId: pending[0]?.callId, argsHash: pending[0]?.argsHash });
   await eventually(async () => (await api.getTrace(body.id)).status === 200);
+  await keepResult(body.id);
   const { urls } = stack;
   strangers.key = createApi({ urls, key: await createKey(urls.llmGateway, 'other') });
   strangers.token = createApi({ urls, key: await issuer.tokenOf('others') });
@@ -37,6 +40,15 @@ afterAll(async () => {
   await stack?.stop();
   await issuer?.stop();
 });
+
+/** A long result and a part of it, as calls leave them. */
+async function keepResult(runId: string): Promise<void> {
+  const bus = await connectBus({ url: servers.natsUrl, name: 'test' });
+  for (const ref of [`demo/${runId}/0/0`, `demo/${runId}/0/0/text`]) {
+    await putResult(bus, { ref }, Readable.from([Buffer.from('a long result')]));
+  }
+  await bus.close();
+}
 
 function strangerWith(credential: 'key' | 'token'): Api {
   const stranger = strangers[credential];
@@ -70,7 +82,7 @@ function bodyFor(path: string): object | undefined {
   return bodies[path.split('/').at(-1) ?? ''];
 }
 
-const isOfRun = (path: string) => path.startsWith('/v1/runs/') || path.startsWith('/v1/traces/');
+const isOfRun = (path: string) => /^\/v1\/(runs|traces|tools\/results)\//.test(path);
 
 describe("R21 another tenant's ids work", () => {
   // `authorizeApp` names the app, and every look-up takes it: `store.find(app, id)` in run-store.ts, `live?.started.app`
@@ -84,7 +96,7 @@ describe("R21 another tenant's ids work", () => {
       expect(operations.length).toBeGreaterThan(0);
       for (const { method, path } of operations) {
         const theirs: Record<string, string> = isOfRun(path)
-          ? { id: known['id'] ?? '', runId: known['id'] ?? '', callId: known['callId'] ?? '' }
+          ? { ...none, id: known['id'] ?? '', runId: known['id'] ?? '', callId: known['callId'] ?? '' }
           : { name: path.includes('/tools/') ? 'send' : 'private' };
         const nobodys: Record<string, string> = { ...none, runId: none.id };
         const ask = (names: Record<string, string>) => {
@@ -114,6 +126,8 @@ describe("R21 another tenant's ids work", () => {
     }
     expect((await stack.api.send('GET', `${stack.urls.toolRunner}/v1/tools/send`)).status).toBe(200);
     expect((await stack.api.getTrace(known['id'] ?? '')).status).toBe(200);
+    const results = `${stack.urls.toolRunner}/v1/tools/results/${known['id']}/0/0`;
+    for (const url of [results, `${results}/text`]) expect((await stack.api.send('GET', url)).status, url).toBe(200);
   });
 
   it.each(['key', 'token'] as const)("shows nothing of another app's in lists to a %s", async (credential) => {
