@@ -46,7 +46,10 @@ test('nothing of it is left in any table of any service', { timeout: 180_000 }, 
   const url = `${stack.urls.traceStore}/v1/traces/erasures`;
   const asked = await stack.api.send<{ id: string }>('POST', url, { body: { user: 'lin.wei' } });
   await eventually(
-    async () => (await stack.api.send<{ finishedAt: string | null }>('GET', `${url}/${asked.body.id}`)).body.finishedAt,
+    async () => {
+      const { body } = await stack.api.send<{ finishedAt: string | null }>('GET', `${url}/${asked.body.id}`);
+      return body.finishedAt !== null;
+    },
     { withinMs: 60_000, what: 'the erasure is finished' },
   );
   expect(await placesOf(secret)).toEqual(['gateway.replies', 'runs.runs', 'tools.effects']);
