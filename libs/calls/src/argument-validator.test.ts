@@ -25,7 +25,7 @@ describe('dialects', () => {
     additionalProperties: false,
   };
 
-  test.each(Object.entries(dialectUris))('the same tool has the same verdicts in %s', (_name, uri) => {
+  test.each(Object.entries(dialectUris))('C3: the same tool has the same verdicts in %s', (_name, uri) => {
     const schema = uri === undefined ? tool : { $schema: uri, ...tool };
     expect(verdict(schema, { from: '2026-02-01', amount: '01234' })).toEqual({ isValid: true });
     expect(verdict(schema, { from: '2026-02-30' })).toMatchObject({
@@ -50,7 +50,7 @@ describe('dialects', () => {
     expect(verdict({ $schema: dialectUris['draft-07'], ...prefix }, { pair: [1] }).isValid).toBe(true);
   });
 
-  test('an unknown dialect is refused with a sentence', () => {
+  test('C3: an unknown dialect is refused with a sentence', () => {
     expect(validator.schemaProblem({ $schema: 'constructor' })).toMatch(/is not known/);
     expect(validator.schemaProblem({ $schema: 'http://json-schema.org/draft-04/schema#' })).toMatch(
       /draft-04.*is not known/,
@@ -59,7 +59,7 @@ describe('dialects', () => {
 });
 
 describe('verdicts', () => {
-  test('nothing is coerced, filled in or removed', () => {
+  test('C2: nothing is coerced, filled in or removed', () => {
     const schema = { properties: { n: { type: 'integer', default: 3 }, b: { type: 'boolean' } } };
     const value = { b: 'true', extra: 1 };
     expect(verdict(schema, value).isValid).toBe(false);

@@ -55,6 +55,20 @@ describe('act work', () => {
     expect(facts.map((fact) => fact.callId)).toEqual(['call_0', 'call_1', 'call_2']);
   });
 
+  test('C1: a malformed text of arguments fails its own call and no other', async () => {
+    const first = await bench.workFor(toolOf('get', bench.http('/ok')));
+    const works = ['{}', '{"a":', '{}'].map((args, i) => ({ ...first, args, i, callId: `call_${i}` }));
+    await Promise.all(works.map(bench.ask));
+    const [before, malformed, after] = await Promise.all(works.map(bench.observed));
+    expect([before?.observation.status, after?.observation.status]).toEqual(['ok', 'ok']);
+    expect(malformed?.observation).toMatchObject({
+      status: 'error',
+      errorCode: 'invalid_arguments_json',
+      message: expect.stringContaining('position'),
+      suggestion: expect.stringContaining('get'),
+    });
+  });
+
   test.each<[string, Partial<ActWork>, { code: string; says: string }]>([
     ['arguments that are not JSON', { args: '{"a":' }, { code: 'invalid_arguments_json', says: 'position' }],
     [

@@ -31,7 +31,7 @@ describe('targets', () => {
     'http://[fe80::1]/',
     'http://224.0.0.1/',
     'http://255.255.255.255/',
-  ])('%s is refused by its literal', (text) => {
+  ])('C19: %s is refused by its literal', (text) => {
     expect(targets.problemOf(new URL(text))).toMatch(/private or reserved/);
   });
 
@@ -47,7 +47,7 @@ describe('targets', () => {
     expect(targets.problemOf(new URL('http://user:pw@example.com/'))).toMatch(/user name/);
   });
 
-  test('a name that resolves to a private address is refused when it is resolved', async () => {
+  test('C19: a name that resolves to a private address is refused when it is resolved', async () => {
     await expect(targets.problemOfHost('localhost')).resolves.toMatch(/localhost is private/);
     const failure = await new Promise((resolve) => targets.lookup('localhost', { all: true }, resolve));
     expect(failure).toBeInstanceOf(TargetNotAllowedError);
