@@ -26,7 +26,7 @@ test('every selector finds pods, and every autoscaler what it scales', () => {
   }
 });
 
-test('scalers watch exactly the queues that the setup Job makes', () => {
+test('K13: scalers watch exactly the queues that the setup Job makes', () => {
   const objects = renderings.of('bundled');
   const setup = containersOfPod(objects, '-setup-').at(-1);
   const { PAWL_APPS: apps = '', PAWL_POOLS: pools = '' } = plainEnv(setup);
