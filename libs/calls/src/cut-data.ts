@@ -109,7 +109,7 @@ export function cutEnds(
 }
 
 /** The largest count from 0 to `max` that fits, or -1; `fits` has to be true below it and false above. */
-function largestThat(max: number, fits: (count: number) => boolean): number {
+export function largestThat(max: number, fits: (count: number) => boolean): number {
   let low = -1;
   let high = max + 1;
   while (high - low > 1) {

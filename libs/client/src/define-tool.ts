@@ -5,7 +5,7 @@
  */
 import type { MsgHdrs, NatsConnection, Msg } from '@nats-io/nats-core';
 import { headers } from '@nats-io/nats-core';
-import { toolSchema, type Tool } from '@pawl/contracts';
+import { subjects, toolSchema, type Tool } from '@pawl/contracts';
 import { z } from 'zod';
 
 /** What the code learns about a call beside its arguments. */
@@ -107,7 +107,7 @@ function serve<P extends z.ZodObject>(
     }
   };
   // Before the calls themselves, so that no cancel can come too early.
-  const cancels = connection.subscribe(`pawl.toolcancel.${definition.subject}`, {
+  const cancels = connection.subscribe(subjects.toolCancelled(definition.subject), {
     callback: (_error, message) => calls.get(message.headers?.get('pawl-call-id') ?? '')?.controller.abort(),
   });
   const requests = connection.subscribe(definition.subject, {

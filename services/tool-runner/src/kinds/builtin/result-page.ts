@@ -1,4 +1,5 @@
 /** One page of a text that comes in pieces: by characters, by the lines of a text, or by the rows of a list or table. Pure. */
+import { largestThat } from '@pawl/calls';
 import { refusal, type Outcome } from '../../call/outcome.ts';
 import { createItemReader, createStringReader, type TextSink } from '../../results/json-parts.ts';
 
@@ -109,7 +110,7 @@ function pageOfItems({ items, total, from }: Items, { asked, unit }: Paging): Ou
     });
     return `${told.slice(0, -1)},"${unit}s":[${items.slice(0, count).join(',')}]}`;
   };
-  const count = largestThatFits(items.length, (each) => render(each).length <= asked.maxChars);
+  const count = largestThat(items.length, (each) => each === 0 || render(each).length <= asked.maxChars);
   if (count > 0 || total === 0) return { kind: 'result', data: render(count) };
   const suggestion =
     unit === 'row'
@@ -151,19 +152,8 @@ function charPage(asked: PageOf): Page {
         const message = `/offset: expected less than ${total}, the characters of the result; got ${offset}.`;
         return refusal('invalid_arguments', message);
       }
-      const count = largestThatFits(text.length, (each) => each <= 1 || render(each).length <= maxChars);
+      const count = largestThat(text.length, (each) => each <= 1 || render(each).length <= maxChars);
       return { kind: 'result', data: render(count) };
     },
   };
-}
-
-function largestThatFits(max: number, fits: (count: number) => boolean): number {
-  let low = 0;
-  let high = max + 1;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (fits(middle)) low = middle;
-    else high = middle;
-  }
-  return low;
 }

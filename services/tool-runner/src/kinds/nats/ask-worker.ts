@@ -3,6 +3,7 @@
  * Each request has an inbox of its own, so that no reply can be taken for another call's (C17).
  * A call that is broken off is told to the workers of its subject, whoever has it.
  */
+import { subjects } from '@pawl/contracts';
 import { headers, type Msg, type MsgHdrs } from '@nats-io/nats-core';
 import type { Bus } from '@pawl/bus';
 import { createPushSource, type PushSource } from '../../results/push-source.ts';
@@ -61,7 +62,7 @@ export async function askWorker(request: WorkerRequest, options: AskOptions): Pr
   } finally {
     // Whoever has the call, or will have it, is told that nobody waits any more.
     if (!isTold && !connection.isClosed()) {
-      connection.publish(cancelSubject(request.subject), '', { headers: callHeaders(request.callId) });
+      connection.publish(subjects.toolCancelled(request.subject), '', { headers: callHeaders(request.callId) });
     }
     signal.removeEventListener('abort', onAbort);
     subscription.unsubscribe();
@@ -81,11 +82,6 @@ async function readReply(
     body: { stored: { ...body.stored, isCut: body.stored.isCut || source.isCut() } },
     ...(error ? { error } : {}),
   };
-}
-
-/** Where workers of a subject hear that a call, named by `pawl-call-id`, is not wanted any more. */
-export function cancelSubject(subject: string): string {
-  return `pawl.toolcancel.${subject}`;
 }
 
 function headersOf(request: WorkerRequest): MsgHdrs {
