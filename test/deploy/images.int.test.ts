@@ -159,9 +159,9 @@ test('the page is in the image of the trace-store', async () => {
   );
   const page = async () => {
     const response = await fetch(`http://127.0.0.1:${port}/`);
-    return response.ok && (await response.text());
+    return response.ok && { html: await response.text() };
   };
-  const html = await eventually(page, { withinMs: 60_000, what: 'the page is served' });
+  const { html } = await eventually(page, { withinMs: 60_000, what: 'the page is served' });
   const script = /src="(\/page\/assets\/[^"]+\.js)"/.exec(html)?.[1];
   const { status } = await fetch(`http://127.0.0.1:${port}${script}`);
   expect(status).toBe(200);

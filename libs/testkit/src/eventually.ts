@@ -1,7 +1,10 @@
 /** Waiting for something to come true, without sleeping for a fixed time. */
 
-/** Asks again and again until `check` gives something other than undefined or false; throws what it said last. */
-export async function eventually<T>(
+/** What a probe gives once it is done: nothing that may be empty, such as null, 0 or '', since that could mean either. */
+type Done = true | (object & { then?: never });
+
+/** Asks again and again until `check` gives something; undefined, false and any other empty value wait on. Throws what it said last. */
+export async function eventually<T extends Done>(
   check: () => T | undefined | false | Promise<T | undefined | false>,
   options: { withinMs?: number; what?: string } = {},
 ): Promise<T> {
@@ -10,7 +13,8 @@ export async function eventually<T>(
   for (;;) {
     try {
       const value = await check();
-      if (value !== undefined && value !== false) return value;
+      // Types end where JSON is read: what is there says more than what was promised.
+      if (value) return value;
       failure = undefined;
     } catch (error) {
       failure = error;

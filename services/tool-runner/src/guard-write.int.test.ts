@@ -52,12 +52,13 @@ describe('effects', () => {
     await bench.ask(work);
     expect((await bench.observed(work)).observation).toMatchObject({ status: 'in_doubt', data: null });
     bench.peer.held[0]?.end('{"paid":true}');
-    const late = await eventually(async () => {
+    const { late } = await eventually(async () => {
       const [row] = await bench.database.query<{ late_result: string | null }>(
         'select late_result from tools.effects where key = $1',
         [claimantOf(work).key],
       );
-      return row?.late_result ?? undefined;
+      const result = row?.late_result ?? undefined;
+      return result !== undefined && { late: result };
     });
     expect(JSON.parse(late)).toMatchObject({ observation: { status: 'ok', data: expect.stringContaining('paid') } });
     expect(bench.peer.hits).toHaveLength(1);
