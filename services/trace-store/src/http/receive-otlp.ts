@@ -32,8 +32,8 @@ export async function serveReceiveOtlp(
       onRequest: async (request) => void authorizer.authorizeApp(request, 'traces'),
       async handler(request, reply) {
         const { app } = authorizer.authorizeApp(request, 'traces');
-        const isProtobuf = request.headers['content-type']?.startsWith(protobuf) ?? false;
-        const body = await bodyOf(request.body as Buffer, request.headers['content-encoding']);
+        const isProtobuf = speaksProtobuf(request);
+        const body = await bodyOf(request.body, request.headers['content-encoding']);
         const received = isProtobuf ? readProtobufSpans(body) : readJsonSpans(body);
         const outcome = await receiver.receive(app, received);
         if (isProtobuf) return reply.type(protobuf).send(Buffer.from(writeProtobufResponse(outcome)));
@@ -45,9 +45,16 @@ export async function serveReceiveOtlp(
   });
 }
 
-async function bodyOf(body: Buffer, encoding: string | undefined): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return body;
-  if (encoding !== 'gzip') throw new RejectedError('unsupported_media_type', 'content-encoding: only gzip is taken');
+function speaksProtobuf({ headers }: { headers: { 'content-type'?: string | undefined } }): boolean {
+  return headers['content-type']?.toLowerCase().startsWith(protobuf) ?? false;
+}
+
+/** The body, unpacked; none at all is a request without spans. */
+async function bodyOf(received: unknown, encoding = 'identity'): Promise<Buffer> {
+  const body = Buffer.isBuffer(received) ? received : Buffer.alloc(0);
+  const packed = encoding.trim().toLowerCase();
+  if (packed === 'identity' || packed === '') return body;
+  if (packed !== 'gzip') throw new RejectedError('unsupported_media_type', 'content-encoding: only gzip is taken');
   try {
     return await unpack(body, { maxOutputLength: otlpBytesMax });
   } catch (error) {

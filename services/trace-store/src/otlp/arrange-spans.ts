@@ -32,6 +32,7 @@ export function arrangeSpans(records: readonly StoredRecord[], run: RunOfSpans):
   const all = records.map((record): ArrangedRecord => ({
     ...record,
     storedSlot: record.slot,
+    purpose: record.kind === 'thought' ? 'think' : null,
     ...(record.spanId !== null && repeats.has(record.spanId) ? { kind: 'span', isRepeat: true } : {}),
     ...(record.parentSpanId !== null && !known.has(record.parentSpanId) ? { isOrphan: true } : {}),
   }));
@@ -54,11 +55,15 @@ function turnsOf(inOrder: readonly ArrangedRecord[]): Turn[] {
   const turns: Turn[] = inOrder
     .filter(({ kind }) => kind === 'thought')
     .map((thought) => ({ thought, asked: askedBy(thought), observed: [] }));
+  const byCall = new Map<string, Turn>();
+  for (const turn of turns) {
+    for (const { callId } of turn.asked) if (callId !== '' && !byCall.has(callId)) byCall.set(callId, turn);
+  }
+  let before = -1;
   for (const record of inOrder) {
     if (record.kind !== 'observed') continue;
-    const asked = turns.find((turn) => turn.asked.some(({ callId }) => callId !== '' && callId === record.callId));
-    const before = turns.findLast((turn) => (turn.thought?.sequence ?? 0) <= record.sequence);
-    let turn = asked ?? before ?? turns[0];
+    while ((turns[before + 1]?.thought?.sequence ?? Infinity) <= record.sequence) before += 1;
+    let turn = byCall.get(record.callId ?? '') ?? turns[before] ?? turns[0];
     if (!turn) turns.push((turn = { thought: undefined, asked: [], observed: [] }));
     turn.observed.push(record);
   }

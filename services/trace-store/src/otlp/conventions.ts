@@ -2,32 +2,43 @@
  * What a span says, whatever its dialect: the GenAI conventions of OpenTelemetry, new and old, OpenInference, OpenLLMetry.
  * Pure. Names are in otel's registries; the newest is looked for first.
  */
-import { jsonOf, listed, type Message, messagesOf, textOfMessage } from './messages.ts';
+import { holdsMessages, messagesOf, plainInputNames, plainOutputNames } from './messages.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 
 export type SpanKind = 'agent' | 'thought' | 'call' | 'other';
 
-const thoughtOperations = ['chat', 'text_completion', 'generate_content', 'completion'];
-const agentKinds = ['agent', 'workflow', 'invoke_agent', 'invoke_workflow'];
+/** Attributes that say what a span stands for, each in words of its own. */
+const kindNames = [
+  'gen_ai.operation.name',
+  'openinference.span.kind',
+  'traceloop.span.kind',
+  'llm.request.type',
+  'gen_ai.span.kind',
+];
+const kindsOfWords: Readonly<Record<string, SpanKind>> = {
+  chat: 'thought',
+  text_completion: 'thought',
+  generate_content: 'thought',
+  completion: 'thought',
+  llm: 'thought',
+  execute_tool: 'call',
+  tool: 'call',
+  agent: 'agent',
+  workflow: 'agent',
+  invoke_agent: 'agent',
+  invoke_workflow: 'agent',
+};
+const callNames = ['gen_ai.tool.name', 'ai.toolCall.name'];
+const modelNames = ['gen_ai.response.model', 'gen_ai.request.model', 'llm.model_name', 'llm.request.model'];
 
-/** What a span stands for. */
+/** What a span stands for. Where two dialects are spoken at once, the first that has a word for it counts. */
 export function kindOf({ attributes, name }: Pick<OtlpSpan, 'attributes' | 'name'>): SpanKind {
-  const said = textIn(
-    attributes,
-    'gen_ai.operation.name',
-    'llm.request.type',
-    'openinference.span.kind',
-    'traceloop.span.kind',
-  );
-  const word = said?.toLowerCase();
-  if (word !== undefined) {
-    if (thoughtOperations.includes(word) || word === 'llm') return 'thought';
-    if (word === 'execute_tool' || word === 'tool') return 'call';
-    if (agentKinds.includes(word)) return 'agent';
-    return 'other';
-  }
-  if (attributes['mcp.method.name'] === 'tools/call' || 'gen_ai.tool.name' in attributes) return 'call';
-  if ('gen_ai.request.model' in attributes || 'llm.model_name' in attributes) return 'thought';
+  const words = kindNames.flatMap((said) => textIn(attributes, said)?.toLowerCase() ?? []);
+  const known = words.find((word) => Object.hasOwn(kindsOfWords, word));
+  if (known !== undefined) return kindsOfWords[known] ?? 'other';
+  if (words.some((word) => word !== 'unknown')) return 'other';
+  if (attributes['mcp.method.name'] === 'tools/call' || callNames.some((said) => said in attributes)) return 'call';
+  if (modelNames.some((said) => said in attributes)) return 'thought';
   return /^invoke_agent\b/.test(name) ? 'agent' : 'other';
 }
 
@@ -49,12 +60,16 @@ export function usageOf({ attributes }: OtlpSpan): SpanUsage {
       'gen_ai.usage.prompt_tokens',
       'llm.token_count.prompt',
       'llm.usage.prompt_tokens',
+      'ai.usage.inputTokens',
+      'ai.usage.promptTokens',
     ),
     outputTokens: count(
       'gen_ai.usage.output_tokens',
       'gen_ai.usage.completion_tokens',
       'llm.token_count.completion',
       'llm.usage.completion_tokens',
+      'ai.usage.outputTokens',
+      'ai.usage.completionTokens',
     ),
     cachedInputTokens:
       count(
@@ -87,26 +102,50 @@ function costOf(attributes: Attributes): string | null {
 }
 
 export function modelOf({ attributes }: OtlpSpan): string | undefined {
-  return textIn(attributes, 'gen_ai.response.model', 'gen_ai.request.model', 'llm.model_name');
+  return textIn(attributes, ...modelNames);
 }
 
 export function providerOf({ attributes }: OtlpSpan): string | undefined {
-  return textIn(attributes, 'gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system');
+  return textIn(attributes, 'gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'llm.vendor');
+}
+
+/** Why the model stopped; of several choices, of each. */
+export function finishReasonOf({ attributes }: OtlpSpan): string | undefined {
+  const reasons = attributes['gen_ai.response.finish_reasons'];
+  if (Array.isArray(reasons)) return reasons.filter((reason) => typeof reason === 'string').join(', ');
+  return textIn(attributes, 'gen_ai.response.finish_reasons', 'llm.finish_reason', 'ai.response.finishReason');
 }
 
 export type SpanCall = { tool: string; callId: string | null; args: string; result: string | null };
 
 /** What a span of a tool call says. */
 export function callOf({ attributes, name }: OtlpSpan): SpanCall {
-  const named = textIn(attributes, 'gen_ai.tool.name', 'tool.name', 'traceloop.entity.name');
+  const named = textIn(attributes, ...callNames, 'tool.name', 'tool_call.function.name', 'traceloop.entity.name');
   return {
     tool: named ?? name.replace(/^(execute_tool|tools\/call)\s+/, '').replace(/\.tool$/, ''),
-    callId: textIn(attributes, 'gen_ai.tool.call.id', 'tool_call.id', 'tool.id') ?? null,
-    args:
-      textIn(attributes, 'gen_ai.tool.call.arguments', 'tool.parameters', 'input.value', 'traceloop.entity.input') ??
-      '{}',
-    result: textIn(attributes, 'gen_ai.tool.call.result', 'output.value', 'traceloop.entity.output') ?? null,
+    callId: textIn(attributes, 'gen_ai.tool.call.id', 'tool_call.id', 'tool.id', 'ai.toolCall.id') ?? null,
+    args: textIn(attributes, ...argumentNames) ?? '{}',
+    result: textIn(attributes, ...resultNames) ?? null,
   };
+}
+
+const argumentNames = [
+  'gen_ai.tool.call.arguments',
+  'tool_call.function.arguments',
+  'ai.toolCall.args',
+  'input.value',
+  'traceloop.entity.input',
+  // Often the schema of the arguments.
+  'tool.parameters',
+];
+const resultNames = ['gen_ai.tool.call.result', 'ai.toolCall.result', 'output.value', 'traceloop.entity.output'];
+const contentNames = new Set([...argumentNames, ...resultNames, ...plainInputNames, ...plainOutputNames]);
+
+/** The attributes without what was said: messages, arguments and results. */
+export function withoutContent(attributes: Attributes): Attributes {
+  return Object.fromEntries(
+    Object.entries(attributes).filter(([name]) => !contentNames.has(name) && !holdsMessages(name)),
+  );
 }
 
 export type SpanAbout = {
@@ -129,29 +168,9 @@ export function aboutOf(span: OtlpSpan): SpanAbout {
     session:
       textIn(attributes, 'gen_ai.conversation.id', 'session.id', 'traceloop.association.properties.session_id') ?? null,
     user: textIn(attributes, 'user.id', 'enduser.id', 'traceloop.association.properties.user_id') ?? null,
-    question: asked
-      ? textOfMessage(asked)
-      : (plainOf(textIn(attributes, 'input.value', 'traceloop.entity.input')) ?? ''),
-    answer: lastText(output) ?? plainOf(textIn(attributes, 'output.value', 'traceloop.entity.output')) ?? null,
+    question: asked?.text ?? '',
+    answer: output.findLast(({ text }) => text !== '')?.text ?? null,
   };
-}
-
-function lastText(messages: readonly Message[]): string | undefined {
-  const text = messages.map(textOfMessage).findLast((words) => words !== '');
-  return text;
-}
-
-/** The words in a value that some dialects wrap into JSON. */
-function plainOf(text: string | undefined): string | undefined {
-  const value = text === undefined ? undefined : jsonOf(text);
-  if (typeof value === 'string') return value;
-  const inner = listed(value).at(-1) ?? value;
-  if (typeof inner !== 'object' || inner === null) return text;
-  for (const name of ['content', 'text', 'output', 'input', 'question', 'query']) {
-    const found = (inner as Record<string, unknown>)[name];
-    if (typeof found === 'string') return found;
-  }
-  return text;
 }
 
 /** The first of the attributes that is there, as text. */
@@ -164,10 +183,13 @@ export function textIn(attributes: Attributes, ...names: string[]): string | und
   return undefined;
 }
 
+/** What no model call comes near to; more is a mistake, and would not fit into sums. */
+const countMax = 1_000_000_000_000;
+
 function countIn(attributes: Attributes, ...names: string[]): number | null {
   for (const name of names) {
     const value = Number(attributes[name] ?? Number.NaN);
-    if (Number.isSafeInteger(value) && value >= 0) return value;
+    if (Number.isInteger(value) && value >= 0 && value <= countMax) return value;
   }
   return null;
 }

@@ -6,7 +6,8 @@ import { attributes as names, callSpanId, runSpanId } from '@pawl/telemetry';
 import { z } from 'zod';
 import type { TracedRun } from '../http/run-view.ts';
 import type { ArrangedRecord } from './arrange-spans.ts';
-import type { AttributeValue } from './span.ts';
+import { withoutContent } from './conventions.ts';
+import type { Attributes, AttributeValue } from './span.ts';
 
 type JsonValue = { [key: string]: unknown };
 
@@ -14,7 +15,7 @@ const spanKinds = { internal: 1, client: 3 } as const;
 
 type Span = {
   name: string;
-  kind: keyof typeof spanKinds;
+  kind: number;
   traceId: string;
   spanId: string;
   parentSpanId?: string | undefined;
@@ -31,8 +32,8 @@ export function exportRun(
   { hasContent }: { hasContent: boolean },
 ): JsonValue {
   const traceId = run.traceId ?? '';
-  const spans =
-    run.source === 'otlp' ? foreignSpans(records, traceId) : ownSpans(run, { records, traceId, hasContent });
+  if (run.source === 'otlp') return { resourceSpans: foreignSpans({ records, traceId, hasContent }) };
+  const spans = ownSpans(run, { records, traceId, hasContent });
   return {
     resourceSpans: [
       {
@@ -64,7 +65,7 @@ function runSpan(run: TracedRun, { records, traceId, hasContent }: Story): Span 
   const parent = started?.parent;
   return {
     name: `invoke_agent ${run.agent ?? ''}`.trim(),
-    kind: 'internal',
+    kind: spanKinds.internal,
     traceId,
     spanId: runSpanId(run.id),
     parentSpanId: parent ? callSpanId(parent.runId, parent.m, parent.i) : started?.parentSpanId,
@@ -100,7 +101,7 @@ function thoughtSpan(run: TracedRun, record: ArrangedRecord, { traceId, hasConte
   return {
     ...placed(record, traceId),
     name: `chat ${record.model ?? ''}`.trim(),
-    kind: 'client',
+    kind: spanKinds.client,
     parentSpanId: runSpanId(run.id),
     attributes: {
       [names.operationName]: 'chat',
@@ -123,10 +124,18 @@ function thoughtSpan(run: TracedRun, record: ArrangedRecord, { traceId, hasConte
   };
 }
 
-function outputOf({ text, calls }: z.infer<typeof thoughtBody>): string {
+type Said = Pick<z.infer<typeof thoughtBody>, 'text' | 'calls'> & { callId?: unknown };
+
+function outputOf(said: Said): string {
+  return JSON.stringify([{ role: 'assistant', parts: partsOf(said) }]);
+}
+
+/** The parts of a message by the conventions. */
+function partsOf({ text, calls, callId }: Said): object[] {
+  if (typeof callId === 'string') return [{ type: 'tool_call_response', id: callId, response: text }];
   const words = text ? [{ type: 'text', content: text }] : [];
   const asked = (calls ?? []).map(({ id, tool, args }) => ({ type: 'tool_call', id, name: tool, arguments: args }));
-  return JSON.stringify([{ role: 'assistant', parts: [...words, ...asked] }]);
+  return [...words, ...asked];
 }
 
 const observedBody = z.object({
@@ -144,7 +153,7 @@ function callSpan(run: TracedRun, record: ArrangedRecord, { traceId, hasContent,
   return {
     ...placed(record, traceId),
     name: `execute_tool ${record.tool ?? ''}`.trim(),
-    kind: 'internal',
+    kind: spanKinds.internal,
     parentSpanId: runSpanId(run.id),
     attributes: {
       [names.operationName]: 'execute_tool',
@@ -162,28 +171,97 @@ function callSpan(run: TracedRun, record: ArrangedRecord, { traceId, hasContent,
 
 const actedBody = z.object({ calls: z.array(z.object({ i: z.number(), args: z.string() })) });
 
+const attributeMap = z.record(z.string(), z.json());
 const foreignBody = z.object({
   spanName: z.string().optional(),
-  attributes: z.record(z.string(), z.json()).optional(),
+  attributes: attributeMap.optional(),
+  resource: attributeMap.optional(),
   error: z.object({ code: z.string() }).optional(),
+  messages: z.array(z.record(z.string(), z.json())).optional(),
+  text: z.string().optional(),
+  calls: thoughtBody.shape.calls,
+  events: z.array(z.object({ name: z.string(), at: z.string(), attributes: attributeMap.optional() })).optional(),
+  span: z
+    .object({
+      kind: z.number(),
+      flags: z.number(),
+      startNano: z.string(),
+      endNano: z.string(),
+      statusMessage: z.string(),
+      scope: z.object({ name: z.string(), version: z.string() }),
+      traceState: z.string().optional(),
+      links: z
+        .array(z.object({ traceId: z.string(), spanId: z.string(), attributes: attributeMap.optional() }))
+        .optional(),
+    })
+    .optional(),
 });
+type ForeignBody = z.infer<typeof foreignBody>;
 
-/** Spans of another agent, as they came; their messages are in the records. */
-function foreignSpans(records: readonly ArrangedRecord[], traceId: string): Span[] {
-  return records
-    .filter(({ storedSlot }) => storedSlot !== undefined)
-    .map((record) => {
-      const { spanName = '', attributes = {}, error } = foreignBody.safeParse(bodyOf(record)).data ?? {};
-      const isModel = record.kind === 'thought';
-      return {
-        ...placed(record, traceId),
-        name: spanName,
-        kind: isModel ? 'client' : 'internal',
-        parentSpanId: record.parentSpanId ?? undefined,
-        attributes: attributes,
-        error: error?.code,
-      };
-    });
+/** Spans of another agent, as they came, below the resources and scopes that they came from. */
+function foreignSpans({ records, traceId, hasContent }: Story): JsonValue[] {
+  const spans = records.flatMap((record) => {
+    if (record.storedSlot === undefined) return [];
+    const body = foreignBody.safeParse(bodyOf(record)).data ?? {};
+    return [{ body, json: foreignSpan(record, body, { traceId, hasContent }) }];
+  });
+  const byResource = Map.groupBy(spans, ({ body }) => JSON.stringify(body.resource ?? {}));
+  return [...byResource].map(([resource, ofResource]) => ({
+    resource: { attributes: listOf(JSON.parse(resource) as Attributes) },
+    scopeSpans: [...Map.groupBy(ofResource, ({ body }) => JSON.stringify(body.span?.scope ?? {}))].map(
+      ([scope, ofScope]) => ({ scope: JSON.parse(scope) as object, spans: ofScope.map(({ json }) => json) }),
+    ),
+  }));
+}
+
+type Foreign = Pick<Story, 'traceId' | 'hasContent'>;
+
+function foreignSpan(record: ArrangedRecord, body: ForeignBody, { traceId, hasContent }: Foreign): JsonValue {
+  const { spanName = '', attributes = {}, error, span } = body;
+  const clean = (some: Attributes = {}) => listOf(hasContent ? some : withoutContent(some));
+  const json = jsonOf({
+    ...placed(record, traceId),
+    name: spanName,
+    kind: span?.kind ?? (record.kind === 'thought' ? spanKinds.client : spanKinds.internal),
+    parentSpanId: record.parentSpanId ?? undefined,
+    attributes: hasContent ? { ...attributes, ...messagesIn(body) } : withoutContent(attributes),
+    error: error?.code,
+  });
+  return {
+    ...json,
+    ...(span && {
+      startTimeUnixNano: span.startNano,
+      endTimeUnixNano: span.endNano,
+      flags: span.flags,
+      ...(span.traceState === undefined ? {} : { traceState: span.traceState }),
+      ...(span.links && { links: span.links.map((link) => ({ ...link, attributes: clean(link.attributes) })) }),
+      ...(error && { status: { code: 2, message: span.statusMessage } }),
+    }),
+    ...(body.events?.length && {
+      events: body.events.map(({ name, at, attributes: said }) => ({
+        name,
+        timeUnixNano: nanoOf(at).toString(),
+        attributes: clean(said),
+      })),
+    }),
+  };
+}
+
+/** What went into a model and came out, under the names of today, whatever the dialect it came in. */
+function messagesIn({ messages, text, calls }: ForeignBody): Attributes {
+  if (!messages) return {};
+  const input = messages.map(({ role, text: words, calls: asked, callId }) => ({
+    role,
+    parts: partsOf({ text: textOf(words), calls: thoughtBody.shape.calls.safeParse(asked).data, callId }),
+  }));
+  return {
+    ...(input.length > 0 ? { 'gen_ai.input.messages': JSON.stringify(input) } : {}),
+    'gen_ai.output.messages': outputOf({ text, calls }),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function placed(
@@ -198,7 +276,7 @@ function bodyOf(record: ArrangedRecord | undefined): unknown {
 }
 
 function jsonOf(span: Span): JsonValue {
-  const startNano = BigInt(Date.parse(span.startedAt)) * 1_000_000n;
+  const startNano = nanoOf(span.startedAt);
   const endNano = startNano + BigInt(Math.round(span.durationMs * 1e6));
   const attributes = { ...span.attributes, ...(span.error === undefined ? {} : { 'error.type': span.error }) };
   return {
@@ -206,12 +284,16 @@ function jsonOf(span: Span): JsonValue {
     spanId: span.spanId,
     ...(span.parentSpanId === undefined ? {} : { parentSpanId: span.parentSpanId }),
     name: span.name,
-    kind: spanKinds[span.kind],
+    kind: span.kind,
     startTimeUnixNano: startNano.toString(),
     endTimeUnixNano: endNano.toString(),
     attributes: listOf(attributes),
     status: span.error === undefined ? {} : { code: 2, message: span.error },
   };
+}
+
+function nanoOf(time: string): bigint {
+  return BigInt(Date.parse(time)) * 1_000_000n;
 }
 
 function listOf(attributes: Record<string, AttributeValue | undefined>): JsonValue[] {

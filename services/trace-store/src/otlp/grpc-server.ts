@@ -6,8 +6,10 @@ import {
   Metadata,
   Server,
   ServerCredentials,
+  ServerInterceptingCall,
   status,
   type sendUnaryData,
+  type ServerInterceptor,
   type ServerUnaryCall,
   type ServiceDefinition,
 } from '@grpc/grpc-js';
@@ -18,6 +20,8 @@ import type { SpanReceiver } from './receive-spans.ts';
 
 /** Bytes of a request, unpacked. */
 const requestBytesMax = 64 * 1_048_576;
+/** How long calls under way may go on once it stops; then they are cut. */
+const closeWithinMs = 10_000;
 
 const service: ServiceDefinition = {
   Export: {
@@ -41,7 +45,8 @@ export type GrpcOptions = {
 
 /** The server as a part of the service. */
 export function createGrpcServer(options: GrpcOptions): Part {
-  const server = new Server({ 'grpc.max_receive_message_length': requestBytesMax });
+  const interceptors = [refuseStrangers(options)];
+  const server = new Server({ 'grpc.max_receive_message_length': requestBytesMax, interceptors });
   server.addService(service, {
     Export: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void answer(options, call, done),
   });
@@ -56,35 +61,66 @@ export function createGrpcServer(options: GrpcOptions): Part {
       options.log.info({ port }, 'listening for OTLP over gRPC');
     },
     async stop() {
+      const cutOff = setTimeout(() => server.forceShutdown(), closeWithinMs);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      clearTimeout(cutOff);
     },
   };
 }
 
+/** Before a message is read: nobody fills the memory without a key. */
+function refuseStrangers(options: GrpcOptions): ServerInterceptor {
+  return (_method, call) =>
+    new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata(metadata, proceed) {
+            appOf(options.authorizer, metadata).then(
+              () => proceed(metadata),
+              (error: unknown) => call.sendStatus(refusalOf(options.log, error)),
+            );
+          },
+        }),
+    });
+}
+
 type Call = ServerUnaryCall<Buffer, Buffer>;
 
-async function answer(options: GrpcOptions, call: Call, done: sendUnaryData<Buffer>): Promise<void> {
-  const { authorizer, receiver, log } = options;
+async function answer(
+  { authorizer, receiver, log }: GrpcOptions,
+  call: Call,
+  done: sendUnaryData<Buffer>,
+): Promise<void> {
   try {
-    const authorization = call.metadata.get('authorization')[0];
-    const app = call.metadata.get('x-pawl-app')[0];
-    const asking = {
-      headers: {
-        ...(typeof authorization === 'string' ? { authorization } : {}),
-        ...(typeof app === 'string' ? { 'x-pawl-app': app } : {}),
-      },
-    };
-    await authorizer.identify(asking);
-    const caller = authorizer.authorizeApp(asking, 'traces');
-    const outcome = await receiver.receive(caller.app, readProtobufSpans(call.request));
+    const app = await appOf(authorizer, call.metadata);
+    const outcome = await receiver.receive(app, readProtobufSpans(call.request));
     done(null, Buffer.from(writeProtobufResponse(outcome)));
   } catch (error) {
-    const code = statusOf(error);
-    if (code === status.INTERNAL)
-      log.error({ reason: error instanceof Error ? error.name : 'unknown' }, 'a request failed');
-    const details = code === status.INTERNAL ? 'something went wrong on our side' : (error as Error).message;
-    done({ code, details, metadata: new Metadata() });
+    done(refusalOf(log, error));
   }
+}
+
+/** The app that the caller's key or token belongs to. Throws `RejectedError`. */
+async function appOf(authorizer: Authorizer, metadata: Metadata): Promise<string> {
+  const [authorization] = metadata.get('authorization');
+  const [app] = metadata.get('x-pawl-app');
+  const asking = {
+    headers: {
+      ...(typeof authorization === 'string' ? { authorization } : {}),
+      ...(typeof app === 'string' ? { 'x-pawl-app': app } : {}),
+    },
+  };
+  await authorizer.identify(asking);
+  return authorizer.authorizeApp(asking, 'traces').app;
+}
+
+function refusalOf(log: Log, error: unknown): { code: status; details: string; metadata: Metadata } {
+  const code = statusOf(error);
+  if (code === status.INTERNAL) {
+    log.error({ reason: error instanceof Error ? error.name : 'unknown' }, 'a request failed');
+  }
+  const details = code === status.INTERNAL ? 'something went wrong on our side' : (error as Error).message;
+  return { code, details, metadata: new Metadata() };
 }
 
 const statuses: Partial<Record<ErrorCode, status>> = {

@@ -325,15 +325,34 @@ describe('a run goes out as spans', () => {
     expect((await store.ask('GET', `/v1/traces/${runId}/otlp`, { key: 'key-of-other' })).status).toBe(404);
   });
 
-  test('of another agent, as they came', async () => {
+  test('of another agent, as they came, and without content unless asked', async () => {
     const traceId = 'b3'.repeat(16);
-    const came = agentSpans('openinference', traceId, startNano);
+    const came = agentSpans('openinference', traceId, startNano).map((span) => ({
+      ...span,
+      kind: 3,
+      scope: { name: 'their-sdk', version: '2' },
+      startNano: span.startNano + 7n,
+      endNano: span.endNano + 8n,
+    }));
     await send(otlpJsonOf(came));
-    const { text } = await store.ask('GET', `/v1/traces/${await runOf(traceId)}/otlp`);
-    const { spans } = readJsonSpans(new TextEncoder().encode(text));
-    const idsOf = (some: readonly OtlpSpan[]) =>
-      some.map(({ spanId, parentSpanId }) => `${spanId} ${parentSpanId}`).toSorted((a, b) => a.localeCompare(b));
-    expect(idsOf(spans)).toEqual(idsOf(came));
-    expect(spans.find(({ name }) => name.startsWith('invoke_agent'))?.attributes).toEqual(came[0]?.attributes);
+    const sent = async (query = '') => {
+      const { text } = await store.ask('GET', `/v1/traces/${await runOf(traceId)}/otlp${query}`);
+      return readJsonSpans(new TextEncoder().encode(text)).spans.toSorted((a, b) => Number(a.startNano - b.startNano));
+    };
+    const whole = await sent('?content=true');
+    const plain = (span: OtlpSpan) => ({ ...span, attributes: {} });
+    expect(whole.map(plain)).toEqual(came.map(plain));
+    expect(whole[0]?.attributes).toEqual(came[0]?.attributes);
+    expect(whole[1]?.attributes['gen_ai.output.messages']).toContain('count_orders');
+    const bare = await sent();
+    expect(bare[0]?.attributes).toMatchObject({ 'agent.name': 'analyst' });
+    expect(JSON.stringify(bare.map(({ attributes }) => attributes))).not.toMatch(/cancelled|"count"/);
   });
+});
+
+test('a request without spans is taken, in protobuf without so much as a byte', async () => {
+  const headers = { authorization: 'Bearer key-of-demo', 'content-type': 'application/x-protobuf' };
+  const response = await fetch(`${store.url}/v1/traces`, { method: 'POST', headers, body: new Uint8Array() });
+  expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, 0]);
+  expect((await send('{}')).status).toBe(200);
 });

@@ -6,6 +6,7 @@
 import { RejectedError } from '@pawl/contracts';
 import {
   collectSpan,
+  tooDeep,
   VALUE_DEPTH_MAX,
   type Attributes,
   type AttributeValue,
@@ -16,7 +17,7 @@ import {
 type Field = { number: number; bytes: Uint8Array; integer: bigint };
 
 const noBytes = new Uint8Array();
-const textDecoder = new TextDecoder('utf-8');
+const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** The spans of an ExportTraceServiceRequest. */
 export function readProtobufSpans(request: Uint8Array): ReceivedSpans {
@@ -31,42 +32,68 @@ export function readProtobufSpans(request: Uint8Array): ReceivedSpans {
 
 function readResourceSpans(message: Uint8Array, received: ReceivedSpans): void {
   const fields = [...fieldsOf(message)];
-  const resource = fields.find(({ number }) => number === 1);
-  const attributes = resource ? attributesOf([...fieldsOf(resource.bytes)], 1) : {};
-  for (const scope of fields.filter(({ number }) => number === 2)) {
-    for (const { number, bytes } of fieldsOf(scope.bytes)) {
-      if (number === 2) collectSpan(received, () => readSpan(bytes, attributes));
-    }
+  const resource = attributesOf([...fieldsOf(bytesIn(fields, 1))], 1);
+  for (const { bytes } of fields.filter(({ number }) => number === 2)) {
+    const inScope = [...fieldsOf(bytes)];
+    const scope = [...fieldsOf(bytesIn(inScope, 1))];
+    const from = { resource, scope: { name: text(bytesIn(scope, 1)), version: text(bytesIn(scope, 2)) } };
+    for (const span of inScope) if (span.number === 2) collectSpan(received, () => readSpan(span.bytes, from));
   }
 }
 
-function readSpan(message: Uint8Array, resource: Attributes): OtlpSpan {
+type SpanSource = Pick<OtlpSpan, 'resource' | 'scope'>;
+
+function readSpan(message: Uint8Array, { resource, scope }: SpanSource): OtlpSpan {
   const fields = [...fieldsOf(message)];
-  const last = (wanted: number) => fields.findLast(({ number }) => number === wanted);
-  const parent = last(4)?.bytes ?? noBytes;
-  const status = [...fieldsOf(last(15)?.bytes ?? noBytes)];
+  const parent = bytesIn(fields, 4);
+  const status = [...fieldsOf(bytesIn(fields, 15))];
+  const all = (wanted: number) => fields.filter(({ number }) => number === wanted).map(({ bytes }) => bytes);
   return {
-    traceId: hex(last(1)?.bytes),
-    spanId: hex(last(2)?.bytes),
+    traceId: hex(bytesIn(fields, 1)),
+    spanId: hex(bytesIn(fields, 2)),
     parentSpanId: parent.every((byte) => byte === 0) ? null : hex(parent),
-    name: text(last(5)?.bytes),
-    startNano: last(7)?.integer ?? 0n,
-    endNano: last(8)?.integer ?? 0n,
+    name: text(bytesIn(fields, 5)),
+    kind: countIn(fields, 6),
+    flags: countIn(fields, 16),
+    traceState: text(bytesIn(fields, 3)),
+    startNano: integerIn(fields, 7),
+    endNano: integerIn(fields, 8),
     attributes: attributesOf(fields, 9),
-    events: fields.filter(({ number }) => number === 11).map(({ bytes }) => readEvent(bytes)),
-    statusCode: Number(status.find(({ number }) => number === 3)?.integer ?? 0n),
-    statusMessage: text(status.find(({ number }) => number === 2)?.bytes),
+    events: all(11).map(readEvent),
+    links: all(13).map(readLink),
+    dropped: { attributes: countIn(fields, 10), events: countIn(fields, 12), links: countIn(fields, 14) },
+    statusCode: countIn(status, 3),
+    statusMessage: text(bytesIn(status, 2)),
+    scope,
     resource,
   };
 }
 
 function readEvent(message: Uint8Array): OtlpSpan['events'][number] {
   const fields = [...fieldsOf(message)];
-  return {
-    name: text(fields.findLast(({ number }) => number === 2)?.bytes),
-    atNano: fields.findLast(({ number }) => number === 1)?.integer ?? 0n,
-    attributes: attributesOf(fields, 3),
-  };
+  return { name: text(bytesIn(fields, 2)), atNano: integerIn(fields, 1), attributes: attributesOf(fields, 3) };
+}
+
+function readLink(message: Uint8Array): OtlpSpan['links'][number] {
+  const fields = [...fieldsOf(message)];
+  return { traceId: hex(bytesIn(fields, 1)), spanId: hex(bytesIn(fields, 2)), attributes: attributesOf(fields, 4) };
+}
+
+/** Of a field that should be there once, the last counts. */
+function lastIn(fields: readonly Field[], wanted: number): Field | undefined {
+  return fields.findLast(({ number }) => number === wanted);
+}
+
+function bytesIn(fields: readonly Field[], wanted: number): Uint8Array {
+  return lastIn(fields, wanted)?.bytes ?? noBytes;
+}
+
+function integerIn(fields: readonly Field[], wanted: number): bigint {
+  return lastIn(fields, wanted)?.integer ?? 0n;
+}
+
+function countIn(fields: readonly Field[], wanted: number): number {
+  return Number(BigInt.asUintN(32, integerIn(fields, wanted)));
 }
 
 /** The repeated `KeyValue` of field `wanted`. */
@@ -75,18 +102,15 @@ function attributesOf(fields: readonly Field[], wanted: number, depth = 0): Attr
   for (const { number, bytes } of fields) {
     if (number !== wanted) continue;
     const pair = [...fieldsOf(bytes)];
-    const value = pair.findLast((field) => field.number === 2);
-    pairs.push([
-      text(pair.findLast((field) => field.number === 1)?.bytes),
-      value ? readValue(value.bytes, depth) : null,
-    ]);
+    const value = lastIn(pair, 2);
+    pairs.push([text(bytesIn(pair, 1)), value ? readValue(value.bytes, depth) : null]);
   }
   return Object.fromEntries(pairs);
 }
 
 function readValue(message: Uint8Array, depth: number): AttributeValue {
-  if (depth > VALUE_DEPTH_MAX) throw new RangeError('a value nests too deep');
-  const field = [...fieldsOf(message)].at(-1);
+  if (depth > VALUE_DEPTH_MAX) return tooDeep;
+  const field = [...fieldsOf(message)].findLast(({ number }) => number >= 1 && number <= 7);
   if (!field) return null;
   const { number, bytes, integer } = field;
   switch (number) {
@@ -133,6 +157,16 @@ function text(bytes: Uint8Array = noBytes): string {
 function* fieldsOf(message: Uint8Array): Generator<Field> {
   const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
   let at = 0;
+  /** A number that is never large: keys and lengths are most of a message. */
+  const small = (): number => {
+    let value = 0;
+    for (let factor = 1; factor < 2 ** 42; factor *= 128) {
+      const byte = view.getUint8(at++);
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+    throw new RangeError('a number without an end');
+  };
   const varint = (): bigint => {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -143,9 +177,9 @@ function* fieldsOf(message: Uint8Array): Generator<Field> {
     throw new RangeError('a number without an end');
   };
   while (at < message.length) {
-    const key = varint();
-    const number = Number(key >> 3n);
-    switch (Number(key & 7n)) {
+    const key = small();
+    const number = Math.floor(key / 8);
+    switch (key % 8) {
       case 0:
         yield { number, bytes: noBytes, integer: varint() };
         break;
@@ -154,7 +188,7 @@ function* fieldsOf(message: Uint8Array): Generator<Field> {
         at += 8;
         break;
       case 2: {
-        const length = Number(varint());
+        const length = small();
         if (length > message.length - at) throw new RangeError('a field behind the end');
         yield { number, bytes: message.subarray(at, at + length), integer: 0n };
         at += length;
@@ -173,9 +207,13 @@ function* fieldsOf(message: Uint8Array): Generator<Field> {
 /** An ExportTraceServiceResponse: empty, or with what was refused. */
 export function writeProtobufResponse({ rejected, reason }: Omit<ReceivedSpans, 'spans'>): Uint8Array {
   if (rejected === 0) return noBytes;
-  const message = new TextEncoder().encode(reason ?? '');
-  const partial = [0x08, ...varintOf(rejected), 0x12, ...varintOf(message.length), ...message];
+  const partial = [0x08, ...varintOf(rejected), ...textField(2, reason ?? '')];
   return Uint8Array.from([0x0a, ...varintOf(partial.length), ...partial]);
+}
+
+function textField(number: number, value: string): number[] {
+  const bytes = new TextEncoder().encode(value);
+  return [number * 8 + 2, ...varintOf(bytes.length), ...bytes];
 }
 
 function varintOf(value: number): number[] {

@@ -5,10 +5,11 @@
  */
 import { sha256 } from '@pawl/contracts';
 import { redactJson, redactText, type RedactionRules } from '@pawl/redaction';
-import { isExpired, runIdFrom } from '../retention/period.ts';
+import { foreignBirthMs, isExpired, runIdFrom } from '../retention/period.ts';
 import { giveRunIds } from '../store/foreign-runs.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
-import { writeEntries, type Entry } from '../store/write-batch.ts';
+import { storeSpans } from '../store/store-messages.ts';
+import type { Entry } from '../store/write-batch.ts';
 import type { TraceRecord } from '../record/record.ts';
 import { entryOfSpan } from './span-entry.ts';
 import type { Attributes, OtlpSpan, ReceivedSpans } from './span.ts';
@@ -34,7 +35,7 @@ export function createSpanReceiver(options: {
       const rules = tables.policy.rulesOf(app);
       for (let from = 0; from < foreign.length; from += batchSpansMax) {
         const spans = foreign.slice(from, from + batchSpansMax);
-        const runIds = await giveRunIds(tables.database, app, candidatesOf(app, spans));
+        const runIds = await giveRunIds(tables.database, app, candidatesOf(app, spans, tables.nowMs()));
         const entries: Entry[] = [];
         for (const span of spans) {
           const entry = entryIn(tables, { app, runId: runIds.get(span.traceId) ?? '', span, rules });
@@ -44,7 +45,10 @@ export function createSpanReceiver(options: {
             reason ??= entry.reason;
           }
         }
-        onStored(await writeEntries(tables, entries));
+        const { added, refused } = await storeSpans(tables, entries);
+        onStored(added);
+        rejected += refused;
+        if (refused > 0) reason ??= 'a span could not be stored';
       }
       return { rejected, reason };
     },
@@ -68,7 +72,7 @@ function entryIn(tables: TraceTables, { app, runId, span, rules }: Named): Entry
 }
 
 /** The id that each trace gets where it has none yet: born when the earliest span that came began. */
-function candidatesOf(app: string, spans: readonly OtlpSpan[]): { traceId: string; runId: string }[] {
+function candidatesOf(app: string, spans: readonly OtlpSpan[], nowMs: number): { traceId: string; runId: string }[] {
   const born = new Map<string, bigint>();
   for (const { traceId, startNano } of spans) {
     const known = born.get(traceId);
@@ -76,7 +80,7 @@ function candidatesOf(app: string, spans: readonly OtlpSpan[]): { traceId: strin
   }
   return [...born].map(([traceId, nano]) => ({
     traceId,
-    runId: runIdFrom(Number(nano / 1_000_000n), sha256(`${app}/${traceId}`)),
+    runId: runIdFrom(foreignBirthMs(Number(nano / 1_000_000n), nowMs), sha256(`${app}/${traceId}`)),
   }));
 }
 
@@ -88,7 +92,14 @@ function redactSpan(span: OtlpSpan, rules: RedactionRules): OtlpSpan {
     name: redactText(span.name, rules),
     statusMessage: redactText(span.statusMessage, rules),
     attributes: clean(span.attributes),
-    events: span.events.map((event) => ({ ...event, attributes: clean(event.attributes) })),
+    events: span.events.map(({ name, atNano, attributes }) => ({
+      name: redactText(name, rules),
+      atNano,
+      attributes: clean(attributes),
+    })),
+    links: span.links.map((link) => ({ ...link, attributes: clean(link.attributes) })),
+    traceState: redactText(span.traceState, rules),
+    scope: { name: redactText(span.scope.name, rules), version: redactText(span.scope.version, rules) },
     resource: clean(span.resource),
   };
 }

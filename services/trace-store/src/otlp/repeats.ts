@@ -12,12 +12,12 @@ export type SpanPlace = Pick<TraceRecord, 'spanId' | 'parentSpanId' | 'kind' | '
 
 /** The ids of spans that are not to be counted. */
 export function repeatsIn(spans: readonly SpanPlace[]): ReadonlySet<string> {
-  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  const nearest = nearestIn(spans);
   const repeats = new Set<string>();
   const inside = new Map<string, SpanPlace[]>();
   const inner = new Set<string>();
   for (const span of spans) {
-    const around = span.kind === 'thought' || span.kind === 'observed' ? aroundOf(span, byId) : undefined;
+    const around = span.kind === 'thought' || span.kind === 'observed' ? aroundOf(span, nearest) : undefined;
     if (!around || span.spanId === null || around.spanId === null) continue;
     if (span.kind === 'observed') {
       repeats.add(span.spanId);
@@ -32,19 +32,30 @@ export function repeatsIn(spans: readonly SpanPlace[]): ReadonlySet<string> {
   return repeats;
 }
 
-/** The nearest span around it that is of the same kind, and for a call of the same tool, with nothing but plain spans between. */
-function aroundOf(span: SpanPlace, byId: ReadonlyMap<string | null, SpanPlace>): SpanPlace | undefined {
-  const passed = new Set<SpanPlace>([span]);
-  for (let around = parentOf(span, byId); around && !passed.has(around); around = parentOf(around, byId)) {
-    if (around.kind === span.kind) return around.tool === span.tool ? around : undefined;
-    if (around.kind !== 'span') return undefined;
-    passed.add(around);
-  }
-  return undefined;
+type Nearest = (span: SpanPlace) => SpanPlace | undefined;
+
+/** The span around it that may tell the same: of the same kind, and for a call of the same tool. */
+function aroundOf(span: SpanPlace, nearest: Nearest): SpanPlace | undefined {
+  const around = nearest(span);
+  return around && around !== span && around.kind === span.kind && around.tool === span.tool ? around : undefined;
 }
 
-function parentOf(span: SpanPlace, byId: ReadonlyMap<string | null, SpanPlace>): SpanPlace | undefined {
-  return span.parentSpanId === null ? undefined : byId.get(span.parentSpanId);
+/** Finds the nearest span around another that is no plain one. Each way up is gone once, however many begin there. */
+function nearestIn(spans: readonly SpanPlace[]): Nearest {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  const parentOf = ({ parentSpanId }: SpanPlace) => (parentSpanId === null ? undefined : byId.get(parentSpanId));
+  const known = new Map<SpanPlace, SpanPlace | undefined>();
+  return (span) => {
+    const passed = new Set<SpanPlace>();
+    let around = parentOf(span);
+    while (around?.kind === 'span' && !known.has(around) && !passed.has(around)) {
+      passed.add(around);
+      around = parentOf(around);
+    }
+    const found = around?.kind === 'span' ? known.get(around) : around;
+    for (const plain of passed) known.set(plain, found);
+    return found;
+  };
 }
 
 /** Decides between a model call and those inside of it. */
@@ -56,9 +67,11 @@ function settle(outer: string, inside: ReadonlyMap<string, readonly SpanPlace[]>
   for (const span of within) if (!counted.has(span) && span.spanId !== null) repeats.add(span.spanId);
 }
 
+/** All that is inside, however deep. */
 function withinOf(outer: string, inside: ReadonlyMap<string, readonly SpanPlace[]>): SpanPlace[] {
-  const direct = inside.get(outer) ?? [];
-  return direct.flatMap((span) => [span, ...(span.spanId === null ? [] : withinOf(span.spanId, inside))]);
+  const within = [...(inside.get(outer) ?? [])];
+  for (const { spanId } of within) if (spanId !== null) within.push(...(inside.get(spanId) ?? []));
+  return within;
 }
 
 function tellsTokens({ inputTokens, outputTokens }: SpanPlace): boolean {

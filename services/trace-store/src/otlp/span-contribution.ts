@@ -9,11 +9,11 @@ import type { TraceRecord } from '../record/record.ts';
 import type { RollUp } from '../record/roll-up.ts';
 import { safeText } from '../record/safe-text.ts';
 import { aboutOf, kindOf, textIn } from './conventions.ts';
-import type { OtlpSpan } from './span.ts';
+import { isEntry, type OtlpSpan } from './span.ts';
 
 export function contributionOfSpan(span: OtlpSpan, record: TraceRecord): RollUp {
   const kind = kindOf(span);
-  const canBeWhole = kind === 'agent' || span.parentSpanId === null;
+  const canBeWhole = kind === 'agent' || isEntry(span);
   const about = aboutOf(span);
   const rank = rankOf(span, kind === 'agent');
   return {
@@ -38,9 +38,9 @@ export function contributionOfSpan(span: OtlpSpan, record: TraceRecord): RollUp 
   };
 }
 
-/** Smaller is further outside: agents before others, spans without a parent before those with one, then the earlier. */
+/** Smaller is further outside: agents before others, entries before what is inside of them, then the earlier. */
 function rankOf(span: OtlpSpan, isAgent: boolean): string {
-  const level = `${isAgent ? 0 : 1}${span.parentSpanId === null ? 0 : 1}`;
+  const level = `${isAgent ? 0 : 1}${isEntry(span) ? 0 : 1}`;
   return `${level}-${span.startNano.toString().padStart(20, '0')}-${span.spanId}`;
 }
 

@@ -10,11 +10,14 @@ import { contributionOfSpan } from './span-contribution.ts';
 import { blankRecord, type TraceRecord } from '../record/record.ts';
 import type { RollUp } from '../record/roll-up.ts';
 import { marksOf, safeText } from '../record/safe-text.ts';
-import { callOf, kindOf, modelOf, providerOf, textIn, usageOf } from './conventions.ts';
-import { holdsMessages, messagesOf } from './messages.ts';
-import type { Attributes, OtlpSpan } from './span.ts';
+import { callOf, finishReasonOf, kindOf, modelOf, providerOf, textIn, usageOf } from './conventions.ts';
+import { holdsMessages, isMessageEvent, messagesOf } from './messages.ts';
+import { isEntry, type Attributes, type OtlpSpan } from './span.ts';
 
 export type SpanEntry = { record: TraceRecord; adds: RollUp };
+
+/** The purpose of a record whose span is where its trace enters a process: once there is one, the run is over. */
+export const entryPurpose = 'entry';
 
 /** The record of a span and what it adds to its run. */
 export function entryOfSpan(span: OtlpSpan, run: { app: string; runId: string }): SpanEntry {
@@ -24,6 +27,7 @@ export function entryOfSpan(span: OtlpSpan, run: { app: string; runId: string })
   const record: TraceRecord = {
     ...blankRecord,
     ...columns,
+    ...(isEntry(span) ? { purpose: entryPurpose } : {}),
     ...run,
     slot: `span.${span.spanId}`,
     // Microseconds: the order of starts.
@@ -63,7 +67,7 @@ function thought(span: OtlpSpan): Shaped {
       .filter(Boolean)
       .join('\n'),
     calls,
-    finishReason: textIn(span.attributes, 'gen_ai.response.finish_reasons', 'llm.finish_reason'),
+    finishReason: finishReasonOf(span),
     error: errorOf(span),
     route: { provider: providerOf(span) ?? '', model: model ?? '', routeReason: '' },
     usage: {
@@ -74,7 +78,7 @@ function thought(span: OtlpSpan): Shaped {
     },
     costNanoUsd: usage.costNanoUsd ?? '0',
     costBasis: 'measured',
-    ...common(span),
+    ...common({ ...span, attributes: withoutMessages(span.attributes) }),
   };
   const columns = {
     kind: 'thought' as const,
@@ -130,14 +134,27 @@ function other(span: OtlpSpan): Shaped {
   return { columns: { kind: 'span', status }, pieces: [JSON.stringify(body)] };
 }
 
+/** What is kept of any span as it came, so that it can go out again. */
 function common(span: OtlpSpan): object {
+  const { links, scope, traceState, dropped } = span;
   return {
     startedAt: isoOf(span.startNano),
     durationMs: Number(span.endNano - span.startNano) / 1e6,
     spanName: span.name,
-    attributes: withoutMessages(span.attributes),
+    span: {
+      kind: span.kind,
+      flags: span.flags,
+      startNano: span.startNano.toString(),
+      endNano: span.endNano.toString(),
+      statusMessage: span.statusMessage,
+      scope,
+      ...(traceState === '' ? {} : { traceState }),
+      ...(links.length === 0 ? {} : { links }),
+    },
+    ...(Object.values(dropped).some((count) => count > 0) ? { dropped } : {}),
+    attributes: span.attributes,
     events: span.events
-      .filter(({ name }) => !/^gen_ai\.(system|user|assistant|tool)\.message$|^gen_ai\.choice$/.test(name))
+      .filter(({ name }) => !isMessageEvent(name))
       .map(({ name, atNano, attributes }) => ({ name, at: isoOf(atNano), attributes: withoutMessages(attributes) })),
     resource: span.resource,
   };

@@ -13,10 +13,10 @@ export function explain(body: string): string {
 }
 
 function withoutThoughts(body: Body): Body {
-  const { rawError: _raw, seed: _seed, history: _history, attributes: _attributes, ...rest } = body;
+  const { rawError: _raw, seed: _seed, history: _history, attributes: _attributes, events: _events, ...rest } = body;
   if (body['kind'] !== 'thought') return rest;
   const isAnswer = Array.isArray(body['calls']) && body['calls'].length === 0 && isFinal(body['purpose']);
-  const { messages: _messages, ...shown } = rest;
+  const { messages: _messages, reasoning: _reasoning, ...shown } = rest;
   return { ...shown, ...(isAnswer ? {} : { text: '' }) };
 }
 

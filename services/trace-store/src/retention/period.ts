@@ -5,6 +5,8 @@
 import { runIdSchema } from '@pawl/contracts';
 
 const weekMs = 604_800_000;
+/** How far a run's start may be from the time in its id. */
+const birthSlackMs = weekMs;
 
 /** The class of an app that was given none. */
 export const standardClass = 'standard';
@@ -26,6 +28,38 @@ export function bornAtMs(runId: string): number {
 /** A run id with the given time and 80 bits (20 hex digits) of `rest`. */
 export function runIdFrom(bornMs: number, rest: string): string {
   return `run_${hexTime(bornMs)}7${rest.slice(0, 19)}`;
+}
+
+/** How long before now a trace of another agent may have begun and still lie in the week in which it did. */
+const foreignBackDays = 400;
+
+/**
+ * When a trace of another agent counts as born. Clocks of strangers are no reason to make tables: what claims to begin later
+ * than tomorrow is born tomorrow, and what is older than any that is looked for by time lies in one week, the first of all.
+ */
+export function foreignBirthMs(startedMs: number, nowMs: number): number {
+  const dayMs = 86_400_000;
+  if (startedMs < nowMs - foreignBackDays * dayMs) return startedMs % weekMs;
+  return Math.min(startedMs, nowMs + dayMs);
+}
+
+/**
+ * A condition that holds for the ids of all runs that were listed within a range of ISO times, so that few weeks are looked
+ * at. `bind` takes a value and gives how SQL names it; nobody is born after `nowMs`, whatever the range.
+ */
+export function bornWithin(
+  range: { from?: string | undefined; to?: string | undefined },
+  bind: (value: unknown) => string,
+  nowMs: number,
+): string[] {
+  const idAt = (atMs: number) => bind(runIdFrom(atMs, ''));
+  const isFirst = () => `run_id < ${idAt(weekMs)}`;
+  return [
+    ...(range.from === undefined
+      ? []
+      : [`(run_id >= ${idAt(Math.min(Date.parse(range.from), nowMs) - birthSlackMs)} or ${isFirst()})`]),
+    ...(range.to === undefined ? [] : [`run_id < ${idAt(Date.parse(range.to) + birthSlackMs)}`]),
+  ];
 }
 
 /** Where a run belongs. */

@@ -57,11 +57,11 @@ export function openErasures(database: Database): Promise<OpenErasure[]> {
   );
 }
 
-/** Ended runs of the user that nothing holds. */
+/** Runs of the user that nothing holds: those that have ended, and those of other agents, of which nobody knows whether they will. */
 export async function runsToErase(database: Database, { app, user_id }: OpenErasure): Promise<string[]> {
   const rows = await database.query<{ run_id: string }>(
     `select run_id from traces.runs
-     where app = $1 and user_id = $2 and status = 'ended' and not traces.is_held(app, run_id, user_id) limit ${runsMax}`,
+     where app = $1 and user_id = $2 and (status = 'ended' or source = 'otlp') and not traces.is_held(app, run_id, user_id) limit ${runsMax}`,
     [app, user_id],
   );
   return rows.map(({ run_id }) => run_id);
@@ -82,7 +82,6 @@ export async function removeRun(database: Database, { app, runId }: RunKey, eras
     await client.query('select from traces.runs where app = $1 and run_id = $2 for update', [app, runId]);
     await client.query('delete from traces.contents where app = $1 and run_id = $2', [app, runId]);
     await client.query('delete from traces.rejected where app = $1 and run_id = $2', [app, runId]);
-    await client.query('delete from traces.foreign_runs where app = $1 and run_id = $2', [app, runId]);
     const records = await client.query('delete from traces.records where app = $1 and run_id = $2 returning slot', [
       app,
       runId,

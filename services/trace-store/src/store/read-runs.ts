@@ -4,7 +4,7 @@
  * bounded number at a time and only for a moment, and the page says where to go on.
  */
 import type { Database } from '@pawl/db';
-import { runIdFrom } from '../retention/period.ts';
+import { bornWithin } from '../retention/period.ts';
 
 export type RunListItem = {
   run_id: string;
@@ -74,16 +74,17 @@ const excerptCharsDefault = 500;
 export const scanRowsMax = 2_000;
 /** After this long a page is answered with what it has. */
 const scanForMs = 25;
-/** How far a run's start may be from the time in its id. */
-const birthSlackMs = 604_800_000;
+
+/** Of a run that goes on, an end is that of a part of it. */
+const ifEnded = (column: string) => `case when status = 'ended' then ${column} end`;
+const ifStopped = (column: string) => `case status when 'ended' then ${column} when 'paused' then pause_${column} end`;
 
 const shownColumns = `run_id, app, agent, revision, status, stop_reason,
-  coalesce(partial, case when status = 'paused' then pause_partial end) as partial,
-  coalesce(detail, case when status = 'paused' then pause_detail end) as detail,
+  ${ifStopped('partial')} as partial, ${ifStopped('detail')} as detail,
   user_id, session, parent_run_id, parent_m, parent_i, fork_run_id, fork_step, source, trace_id, steps,
-  tool_calls, tokens, cost_nano_usd, started_at, ended_at, last_at, listed_at, records,
+  tool_calls, tokens, cost_nano_usd, started_at, ${ifEnded('ended_at')} as ended_at, last_at, listed_at, records,
   status = 'running' and last_at < now() - make_interval(secs => coalesce(wall_clock_ms, 3600000) / 1000.0 + 60) as is_lost`;
-const answerText = `coalesce(answer, case when status = 'paused' then pause_answer end)`;
+const answerText = ifStopped('answer');
 
 type Bind = (value: unknown) => string;
 
@@ -170,14 +171,9 @@ function conditionsOf(filter: RunFilter, after: ListPlace | undefined, bind: Bin
     .toSorted((one, other) => Number(commonValues.has(one.value)) - Number(commonValues.has(other.value)));
   const [first, ...rest] = equal.map(({ column, value }) => `${column} = ${bind(value)}`);
   if (first !== undefined) leading.push(first);
-  if (filter.from !== undefined) {
-    leading.push(`listed_at >= ${bind(filter.from)}`);
-    leading.push(`run_id >= ${bind(runIdFrom(Date.parse(filter.from) - birthSlackMs, ''))}`);
-  }
-  if (filter.to !== undefined) {
-    leading.push(`listed_at < ${bind(filter.to)}`);
-    leading.push(`run_id < ${bind(runIdFrom(Date.parse(filter.to) + birthSlackMs, ''))}`);
-  }
+  if (filter.from !== undefined) leading.push(`listed_at >= ${bind(filter.from)}`);
+  if (filter.to !== undefined) leading.push(`listed_at < ${bind(filter.to)}`);
+  leading.push(...bornWithin(filter, bind, Date.now()));
   if (after) leading.push(`(listed_at, run_id) < (${bind(after.listedAt)}::timestamptz, ${bind(after.runId)})`);
   return { leading, others: [...rest, ...unindexed(filter, bind)] };
 }
@@ -185,7 +181,7 @@ function conditionsOf(filter: RunFilter, after: ListPlace | undefined, bind: Bin
 /** Conditions that are looked up run by run. */
 function unindexed(filter: RunFilter, bind: Bind): string[] {
   const conditions: string[] = [];
-  const durationMs = `extract(epoch from coalesce(ended_at, last_at) - started_at) * 1000`;
+  const durationMs = `extract(epoch from coalesce(${ifEnded('ended_at')}, last_at) - started_at) * 1000`;
   if (filter.source !== undefined) conditions.push(`source = ${bind(filter.source)}`);
   if (filter.tool !== undefined) {
     conditions.push(`${bind(filter.tool)} = any (string_to_array(tools, E'\\n'))`);

@@ -3,12 +3,17 @@ import { statusOf, stopReasonOf, type RollUp, type RunTotals } from '../record/r
 import type { Column } from './column-arrays.ts';
 
 export type RunKey = { app: string; runId: string };
-export type RunRollUp = { key: RunKey; rollUp: RollUp };
+export type RunRollUp = {
+  key: RunKey;
+  rollUp: RollUp;
+  /** Whether it goes on, although a part of it has ended. */
+  isOpen?: boolean;
+};
 
 /** All but the key. */
 export const stateColumns: readonly Column<RunRollUp>[] = [
-  { name: 'status', type: 'text', of: ({ rollUp }) => statusOf(rollUp) },
-  { name: 'stop_reason', type: 'text', of: ({ rollUp }) => stopReasonOf(rollUp) },
+  { name: 'status', type: 'text', of: ({ rollUp, isOpen }) => (isOpen ? 'running' : statusOf(rollUp)) },
+  { name: 'stop_reason', type: 'text', of: ({ rollUp, isOpen }) => (isOpen ? null : stopReasonOf(rollUp)) },
   { name: 'source', type: 'text', of: ({ rollUp }) => rollUp.source },
   { name: 'start_rank', type: 'text', of: ({ rollUp }) => rollUp.start?.rank ?? null },
   { name: 'agent', type: 'text', of: ({ rollUp }) => rollUp.start?.agent ?? null },

@@ -1,9 +1,12 @@
 /**
  * SQL that counts the spans of other agents' runs. What a span adds follows from the spans around it (`repeatsIn`), which
- * may come before or after it: so the run is counted anew, under its lock, whenever spans are added.
+ * may come before or after it: so the run is counted anew, under its lock, whenever spans are added. Which spans repeat
+ * others is noted at their records, for whoever counts those. A run is over once a span has come that nothing of its process
+ * is around: an agent inside of another that goes on ends nothing.
  */
 import type { Queryable } from '@pawl/db';
 import { repeatsIn, type SpanPlace } from '../otlp/repeats.ts';
+import { entryPurpose } from '../otlp/span-entry.ts';
 import type { RollUp } from '../record/roll-up.ts';
 import { columnArrays, unnestColumns, type Column } from './column-arrays.ts';
 import type { RunKey, RunRollUp } from './run-columns.ts';
@@ -17,6 +20,9 @@ const keyColumns: readonly Column<RunKey>[] = [
 type SpanRow = {
   app: string;
   run_id: string;
+  slot: string;
+  purpose: string | null;
+  is_repeat: boolean;
   kind: SpanPlace['kind'];
   span_id: string | null;
   parent_span_id: string | null;
@@ -32,20 +38,43 @@ export async function countSpans(client: Queryable, table: string, runs: readonl
   const keys = runs.filter(({ rollUp }) => rollUp.source === 'otlp').map(({ key }) => key);
   if (keys.length === 0) return [...runs];
   const rows = await client.query<SpanRow>(
-    `select app, run_id, kind, span_id, parent_span_id, tool, status, input_tokens, output_tokens, cost_nano_usd
+    `select app, run_id, slot, kind, purpose, span_id, parent_span_id, tool, status, input_tokens, output_tokens,
+            cost_nano_usd, is_repeat
      from ${table} where (app, run_id) in (select app, run_id from ${unnestColumns(keyColumns)})`,
     columnArrays(keyColumns, keys),
   );
   const byRun = Map.groupBy(rows, (row) => runKeyOf({ app: row.app, runId: row.run_id }));
-  return runs.map(({ key, rollUp }) => {
+  const changed: SpanRow[] = [];
+  const counted = runs.map(({ key, rollUp }): RunRollUp => {
     const spans = rollUp.source === 'otlp' ? byRun.get(runKeyOf(key)) : undefined;
-    return { key, rollUp: spans ? { ...rollUp, ...sumsOf(spans) } : rollUp };
+    if (!spans) return { key, rollUp };
+    const repeats = repeatsIn(spans.map(placeOf));
+    const isRepeat = (row: SpanRow) => row.span_id !== null && repeats.has(row.span_id);
+    changed.push(...spans.filter((row) => row.is_repeat !== isRepeat(row)));
+    const isOpen = !spans.some((row) => row.parent_span_id === null || row.purpose === entryPurpose);
+    return { key, rollUp: { ...rollUp, ...sumsOf(spans.filter((row) => !isRepeat(row))) }, isOpen };
   });
+  await turnRepeats(client, table, changed);
+  return counted;
 }
 
-function sumsOf(rows: readonly SpanRow[]): Pick<RollUp, 'steps' | 'toolCalls' | 'tokens' | 'costNanoUsd'> {
-  const repeats = repeatsIn(rows.map(placeOf));
-  const counted = rows.filter((row) => row.span_id === null || !repeats.has(row.span_id));
+const slotColumns: readonly Column<SpanRow>[] = [
+  { name: 'app', type: 'text', of: ({ app }) => app },
+  { name: 'run_id', type: 'text', of: ({ run_id }) => run_id },
+  { name: 'slot', type: 'text', of: ({ slot }) => slot },
+];
+
+/** Notes of records that they repeat others now, or do so no more. */
+async function turnRepeats(client: Queryable, table: string, rows: readonly SpanRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await client.query(
+    `update ${table} set is_repeat = not is_repeat
+     where (app, run_id, slot) in (select app, run_id, slot from ${unnestColumns(slotColumns)})`,
+    columnArrays(slotColumns, rows),
+  );
+}
+
+function sumsOf(counted: readonly SpanRow[]): Pick<RollUp, 'steps' | 'toolCalls' | 'tokens' | 'costNanoUsd'> {
   return {
     steps: counted.filter(({ kind, status }) => kind === 'thought' && status === 'reply').length,
     toolCalls: counted.filter(({ kind }) => kind === 'observed').length,

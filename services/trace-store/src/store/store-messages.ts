@@ -1,12 +1,12 @@
 /**
- * Stores a batch so that one message that Postgres refuses never holds up the others: the batch is halved until the
+ * Stores a batch so that one message or span that Postgres refuses never holds up the others: the batch is halved until the
  * culprit stands alone, and then it is set aside.
  */
 import { UnavailableError } from '@pawl/contracts';
 import { rejectMessage, type FactMessage, type FactReading } from '../record/fact-message.ts';
 import type { TraceRecord } from '../record/record.ts';
 import type { TraceTables } from './trace-tables.ts';
-import { writeBatch } from './write-batch.ts';
+import { writeBatch, writeEntries, type Entry } from './write-batch.ts';
 
 export type ReadMessage = { message: FactMessage; reading: FactReading };
 
@@ -18,27 +18,55 @@ const attemptsMax = 3;
  * Throws `UnavailableError` while Postgres is away, and what Postgres said when the fault is not in the messages.
  */
 export async function storeMessages(tables: TraceTables, messages: readonly ReadMessage[]): Promise<TraceRecord[]> {
+  return await storeHalving(tables, messages, {
+    write: (some) =>
+      writeBatch(
+        tables,
+        some.map(({ reading }) => reading),
+      ),
+    setAside: ({ message }) => writeBatch(tables, [{ rejected: rejectMessage(message, 'refused_by_database') }]),
+  });
+}
+
+/** The same for spans: gives the records that were new, and how many spans Postgres refused. */
+export async function storeSpans(
+  tables: TraceTables,
+  entries: readonly Entry[],
+): Promise<{ added: TraceRecord[]; refused: number }> {
+  let refused = 0;
+  const added = await storeHalving(tables, entries, {
+    write: (some) => writeEntries(tables, some),
+    async setAside() {
+      refused += 1;
+      return [];
+    },
+  });
+  return { added, refused };
+}
+
+type Storing<T> = {
+  write(items: readonly T[]): Promise<TraceRecord[]>;
+  /** What becomes of the one that Postgres refuses. */
+  setAside(item: T): Promise<TraceRecord[]>;
+};
+
+async function storeHalving<T>(tables: TraceTables, items: readonly T[], storing: Storing<T>): Promise<TraceRecord[]> {
   try {
-    return await writeWithAttempts(
-      tables,
-      messages.map(({ reading }) => reading),
-    );
+    return await withAttempts(tables, () => storing.write(items));
   } catch (error) {
     if (!isFaultOfData(error)) throw error;
-    const [only] = messages;
-    if (messages.length === 1 && only) {
-      return await writeBatch(tables, [{ rejected: rejectMessage(only.message, 'refused_by_database') }]);
-    }
-    const middle = Math.ceil(messages.length / 2);
-    const added = await storeMessages(tables, messages.slice(0, middle));
-    return [...added, ...(await storeMessages(tables, messages.slice(middle)))];
+    const [only] = items;
+    if (items.length === 1 && only) return await storing.setAside(only);
+    const middle = Math.ceil(items.length / 2);
+    const added = await storeHalving(tables, items.slice(0, middle), storing);
+    return [...added, ...(await storeHalving(tables, items.slice(middle), storing))];
   }
 }
 
-async function writeWithAttempts(tables: TraceTables, readings: readonly FactReading[]): Promise<TraceRecord[]> {
+async function withAttempts<T>(tables: TraceTables, body: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await writeBatch(tables, readings);
+      return await body();
     } catch (error) {
       if (isTableMissing(error)) tables.partitions.forget();
       else if (!isConflict(error)) throw error;

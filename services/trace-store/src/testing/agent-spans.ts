@@ -37,12 +37,18 @@ function span({ traceId, id, name, at, startNano }: Placed): OtlpSpan {
     spanId: `${traceId.slice(0, 14)}${id}`,
     parentSpanId: `${traceId.slice(0, 14)}a1`,
     name,
+    kind: 1,
+    flags: 0x100,
+    traceState: '',
     startNano: startNano + BigInt(fromMs) * 1_000_000n,
     endNano: startNano + BigInt(toMs) * 1_000_000n,
     attributes: {},
     events: [],
+    links: [],
+    dropped: { attributes: 0, events: 0, links: 0 },
     statusCode: 0,
     statusMessage: '',
+    scope: { name: 'agent', version: '1.0' },
     resource: { 'service.name': 'shop-agent' },
   };
 }

@@ -12,12 +12,15 @@ export function otlpJsonOf(spans: readonly OtlpSpan[]): string {
       resource: { attributes: list(span.resource) },
       scopeSpans: [
         {
+          scope: span.scope,
           spans: [
             {
               traceId: span.traceId.toUpperCase(),
               spanId: span.spanId,
               ...(span.parentSpanId === null ? {} : { parentSpanId: span.parentSpanId }),
               name: span.name,
+              kind: span.kind,
+              flags: span.flags,
               startTimeUnixNano: span.startNano.toString(),
               endTimeUnixNano: span.endNano.toString(),
               attributes: list(span.attributes),

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { explain } from '../record/explain.ts';
+import { agentSpans } from '../testing/agent-spans.ts';
+import { entryOfSpan } from './span-entry.ts';
+
+test('who may not read thoughts gets neither the reasoning nor the stack traces of another agent', () => {
+  const [, chat] = agentSpans('genai', 'ab'.repeat(16));
+  if (!chat) throw new Error('no span');
+  const parts = [{ type: 'reasoning', content: 'secret thought' }];
+  const attributes = { ...chat.attributes, 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts }]) };
+  const events = [{ name: 'exception', atNano: 1n, attributes: { 'exception.stacktrace': 'secret stack' } }];
+  const { record } = entryOfSpan({ ...chat, attributes, events }, { app: 'demo', runId: 'run_1' });
+  expect(record.body).toContain('secret thought');
+  expect(explain(record.body)).not.toContain('secret');
+});
