@@ -1,6 +1,6 @@
 /** Whatever a run has said and read: its closing call fits into what is left (G2, G6). */
 import fc from 'fast-check';
-import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { countTokens } from '@pawl/contracts/tokens';
 import { describe, expect, it } from 'vitest';
 import { inputTokensMax, type Definition, type Thought, type ThinkWork } from '@pawl/contracts';
 import { closingPromptOf, reserveOf } from './closing.ts';

@@ -1,9 +1,6 @@
-/**
- * Counting tokens, with the tokenizer of OpenAI's current models; other providers' counts differ by some per cent.
- * Where a provider has told what the conversation so far had, only what came after is counted.
- */
-import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+/** Tokens of a prompt. Where a provider has told what the conversation so far had, only what came after is counted. */
 import type { ChatMessage, Definition, Thought } from '@pawl/contracts';
+import { countTokens } from '@pawl/contracts/tokens';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import type { RunState } from './state.ts';
 import { isSummary } from './totals.ts';
