@@ -2,6 +2,7 @@
 export { admitArguments, type AdmittedArguments } from './admit-arguments.ts';
 export { createArgumentValidator, type ArgumentValidator } from './argument-validator.ts';
 export { objectText, parseArguments, parseExact, type Arguments } from './arguments.ts';
+export { boundedPattern } from './bounded-pattern.ts';
 export { cutData, cutEnds, largestThat, type CutData } from './cut-data.ts';
 export { injectionWarning } from './injection-flags.ts';
 export { compactJson, maxDepthOf, sliceJson } from './json-slices.ts';

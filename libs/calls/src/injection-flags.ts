@@ -2,17 +2,17 @@
  * Flags text that reads like instructions to a model (O3, I12). It stays as it is: a flag warns, and rights, budgets and approvals
  * don't depend on it. The patterns are data, and run in linear time. Pure.
  */
-import { RE2JS } from 're2js';
+import { boundedPattern } from './bounded-pattern.ts';
 import patterns from './injection-patterns.json' with { type: 'json' };
 
-const compiled = patterns.map(({ id, pattern }) => ({ id, pattern: RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE) }));
+const compiled = patterns.map(({ id, pattern }) => ({ id, pattern: boundedPattern(pattern, 'i') }));
 /** What a model sees at once is shorter than this by far. */
 const charsMax = 100_000;
 
 /** The ids of the patterns that a text matches. */
 export function injectionFlags(text: string): string[] {
   const searched = text.slice(0, charsMax);
-  return compiled.filter(({ pattern }) => pattern.matcher(searched).find()).map(({ id }) => id);
+  return compiled.filter(({ pattern }) => pattern.test(searched)).map(({ id }) => id);
 }
 
 /** One sentence for the model, or undefined where nothing is flagged. */

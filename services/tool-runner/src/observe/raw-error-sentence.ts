@@ -2,11 +2,11 @@
  * From the raw text of an error to one plain sentence with what to try (E1), where the text is of a known kind. The list is data.
  * The raw text itself stays with engineers. Pure, in linear time.
  */
-import { RE2JS } from 're2js';
+import { boundedPattern } from '@pawl/calls';
 import known from './raw-errors.json' with { type: 'json' };
 
 const compiled = known.map(({ pattern, message, suggestion }) => ({
-  pattern: RE2JS.compile(pattern),
+  pattern: boundedPattern(pattern),
   message,
   suggestion,
 }));
@@ -16,10 +16,10 @@ const charsMax = 16_000;
 export function explainRawError(text: string): { message: string; suggestion: string } | undefined {
   const searched = text.slice(0, charsMax);
   for (const { pattern, message, suggestion } of compiled) {
-    const matcher = pattern.matcher(searched);
-    if (!matcher.find()) continue;
-    const name = 'name' in pattern.namedGroups() ? matcher.group('name') : null;
-    const about = name === null || name === undefined ? '' : `: ${name.replaceAll('"', '')}`;
+    const match = pattern.exec(searched);
+    if (!match) continue;
+    const name = match.groups?.['name'];
+    const about = name === undefined ? '' : `: ${name.replaceAll('"', '')}`;
     return { message: `${message}${about}.`, suggestion };
   }
   return undefined;
