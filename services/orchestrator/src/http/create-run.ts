@@ -34,8 +34,8 @@ export function createRunRoute(
     });
     const waitMs = (request.query.wait ?? 0) * 1_000;
     const { id } = started.view;
-    const isCurrent = started.isNew && waitMs === 0;
-    const view = isCurrent ? started.view : await using.readRun.readWhenEnded(caller.app, id, waitMs);
+    const known = started.isNew ? started.view : undefined;
+    const view = await using.readRun.readWhenEnded(caller.app, id, { waitMs, known });
     return await reply
       .code(started.isNew ? 201 : 200)
       .header('location', `/v1/runs/${id}`)

@@ -9,6 +9,6 @@ export const runParams = z.object({ id: z.string().max(200) });
 export function readRunRoute(http: Http, using: { authorizer: Authorizer; readRun: ReadRun }): void {
   http.get('/v1/runs/:id', { schema: { params: runParams, querystring: waitQuery } }, async (request) => {
     const { app } = using.authorizer.authorizeApp(request, 'runs:read');
-    return await using.readRun.readWhenEnded(app, request.params.id, (request.query.wait ?? 0) * 1_000);
+    return await using.readRun.readWhenEnded(app, request.params.id, { waitMs: (request.query.wait ?? 0) * 1_000 });
   });
 }

@@ -8,13 +8,13 @@ export type Endings = {
   announce(view: RunView): void;
   /** A run that ended a short while ago, or undefined. */
   recall(app: string, runId: string): RunView | undefined;
-  /** Resolves when something is announced of the run; `forget` when nobody waits any more. */
-  expect(runId: string): { ended: Promise<RunView>; forget(): void };
+  /** Calls `onNews` for everything that is announced of the run, until the returned function is called. */
+  listen(runId: string, onNews: () => void): () => void;
 };
 
 export function createEndings(): Endings {
   const remembered = new Map<string, RunView>();
-  const waiting = new Map<string, Set<(view: RunView) => void>>();
+  const waiting = new Map<string, Set<() => void>>();
   return {
     announce(view) {
       if (view.status === 'ended') {
@@ -22,21 +22,19 @@ export function createEndings(): Endings {
         if (oldest !== undefined) remembered.delete(oldest);
         remembered.set(view.id, view);
       }
-      for (const resolve of waiting.get(view.id) ?? []) resolve(view);
+      for (const onNews of waiting.get(view.id) ?? []) onNews();
     },
     recall(app, runId) {
       const view = remembered.get(runId);
       return view?.app === app ? view : undefined;
     },
-    expect(runId) {
-      const { promise, resolve } = Promise.withResolvers<RunView>();
-      const resolvers = waiting.get(runId) ?? new Set();
-      waiting.set(runId, resolvers.add(resolve));
-      const forget = () => {
-        resolvers.delete(resolve);
-        if (resolvers.size === 0) waiting.delete(runId);
+    listen(runId, onNews) {
+      const listeners = waiting.get(runId) ?? new Set();
+      waiting.set(runId, listeners.add(onNews));
+      return () => {
+        listeners.delete(onNews);
+        if (listeners.size === 0) waiting.delete(runId);
       };
-      return { ended: promise, forget };
     },
   };
 }

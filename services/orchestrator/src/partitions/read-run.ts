@@ -1,6 +1,6 @@
 /** Reading a run as it stands now, whoever decides for it: from memory, else from the log, else from Postgres. */
-import { readFacts, type Bus } from '@pawl/bus';
-import { RejectedError, type RunView } from '@pawl/contracts';
+import { followFacts, readFacts, type Bus } from '@pawl/bus';
+import { RejectedError, subjects, type Fact, type RunView } from '@pawl/contracts';
 import { viewOfStored } from '../intake/stored-view.ts';
 import type { RunStore } from '../intake/run-store.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
@@ -8,14 +8,17 @@ import { viewOf } from '../run/view.ts';
 import type { Endings } from './endings.ts';
 import type { Partitions } from './partitions.ts';
 
-/** How soon the end of a run is noticed that another replica decides for. */
+/** How soon it is noticed that this replica has lost or got the partition of a run that somebody waits for. */
 const lookAgainAfterMs = 250;
 
 export type ReadRun = {
   /** Throws `RejectedError` unknown_run when the app has no such run. */
   read(app: string, runId: string): Promise<RunView>;
-  /** Like `read`, but answers only when the run has ended, the time is over or the service stops. */
-  readWhenEnded(app: string, runId: string, waitMs: number): Promise<RunView>;
+  /**
+   * Like `read`, but answers only when the run no longer goes on by itself, the time is over or the service stops.
+   * `known`: how it was a moment ago; it is not asked for again then.
+   */
+  readWhenEnded(app: string, runId: string, options: { waitMs: number; known?: RunView | undefined }): Promise<RunView>;
   /** Answers everybody who waits with how things stand. */
   stopWaiting(): void;
 };
@@ -42,18 +45,21 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
     return logged ? viewOf(logged) : viewOfStored(stored);
   };
 
-  const readWhenEnded = async (app: string, runId: string, waitMs: number): Promise<RunView> => {
+  const readWhenEnded: ReadRun['readWhenEnded'] = async (app, runId, { waitMs, known }) => {
     const giveUpAtMs = performance.now() + waitMs;
-    const expected = endings.expect(runId);
+    const bell = createBell();
+    const forget = endings.listen(runId, bell.ring);
+    let along: RunAlong | undefined;
     try {
-      for (;;) {
-        const view = await read(app, runId);
+      for (let view = known ?? (await read(app, runId)); ; view = along?.view() ?? (await read(app, runId))) {
         const leftMs = giveUpAtMs - performance.now();
         if (view.status !== 'running' || leftMs <= 0 || isStopping) return view;
-        await Promise.race([expected.ended, stopping.promise, pause(Math.min(leftMs, lookAgainAfterMs))]);
+        if (!partitions.knows(runId)) along ??= await readAlong(bus, { app, runId, onFact: bell.ring });
+        await Promise.race([bell.heard(), stopping.promise, pause(Math.min(leftMs, lookAgainAfterMs))]);
       }
     } finally {
-      expected.forget();
+      forget();
+      void along?.stop();
     }
   };
 
@@ -69,9 +75,62 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
 
 /** The state of a run from its whole log, or undefined when the log does not have its first fact. */
 export async function foldRun(bus: Bus, app: string, runId: string): Promise<RunState | undefined> {
-  const facts = (await readFacts(bus, app, runId)).map(({ fact }) => fact);
-  const started = facts.find((fact) => fact.kind === 'started');
-  return started && facts.reduce<RunState>((state, fact) => evolve(state, fact) ?? state, startOf(started));
+  const fold = createFold();
+  for (const { fact } of await readFacts(bus, app, runId)) fold.add(fact);
+  return fold.state();
+}
+
+type RunAlong = {
+  /** How the run stands; undefined as long as its first fact has not been read. */
+  view(): RunView | undefined;
+  stop(): Promise<void>;
+};
+
+/** Reads along in the log of a run that another replica decides for. */
+async function readAlong(bus: Bus, of: { app: string; runId: string; onFact(): void }): Promise<RunAlong> {
+  let fold = createFold();
+  const following = await followFacts(bus, {
+    filter: subjects.factsOfRun(of.app, of.runId),
+    onFact({ fact }) {
+      fold.add(fact);
+      of.onFact();
+    },
+    onRewound: () => void (fold = createFold()),
+  });
+  return {
+    view() {
+      const state = fold.state();
+      return state && viewOf(state);
+    },
+    stop: following.stop,
+  };
+}
+
+/** Heard once for all that rang since it was heard last. */
+function createBell() {
+  let rung = Promise.withResolvers<void>();
+  return {
+    ring: () => rung.resolve(),
+    async heard() {
+      await rung.promise;
+      rung = Promise.withResolvers();
+    },
+  };
+}
+
+/** Folds facts as they come; those that stand before the first fact of the run wait for it. */
+function createFold() {
+  const early: Fact[] = [];
+  let state: RunState | undefined;
+  return {
+    add(fact: Fact) {
+      if (state) state = evolve(state, fact) ?? state;
+      else early.push(fact);
+      if (state || fact.kind !== 'started') return;
+      state = early.reduce<RunState>((before, one) => evolve(before, one) ?? before, startOf(fact));
+    },
+    state: () => state,
+  };
 }
 
 function pause(ms: number): Promise<void> {
