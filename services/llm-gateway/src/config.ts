@@ -1,6 +1,6 @@
 /** What the gateway reads from its environment; nothing else does. */
 import { z } from 'zod';
-import { exchangeRatesSchema } from './budget/exchange-rates.ts';
+import { exchangeRatesSchema } from './price/exchange-rates.ts';
 import { baseConfigShape, integerVariable, readConfig } from '@pawl/service';
 
 const schema = z.object({
@@ -19,7 +19,7 @@ const schema = z.object({
   /** How often what is too old is looked for, in ms. */
   PAWL_FORGETTING_MS: integerVariable({ min: 100, max: 3_600_000 }).default(60_000),
   /**
-   * For budgets in other currencies: USD for one unit, and the day (UTC) from which that holds, such as
+   * For prices and budgets in other currencies: USD for one unit, and the day (UTC) from which that holds, such as
    * `EUR=1.08@2026-11-01,CNY=0.14@2026-11-01`. Of several for a currency the latest that is not in the future counts.
    */
   PAWL_EXCHANGE_RATES: exchangeRatesSchema.prefault(''),

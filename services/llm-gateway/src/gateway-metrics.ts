@@ -7,7 +7,7 @@ import type { AppSource, Bus, Registry as Declared } from '@pawl/bus';
 import type { Queryable } from '@pawl/db';
 import { registerGauges, registerQueueGauges } from '@pawl/service';
 import { Counter, type Registry } from 'prom-client';
-import type { ExchangeRates } from './budget/exchange-rates.ts';
+import type { ExchangeRates } from './price/exchange-rates.ts';
 import type { BudgetStore, Settlement } from './budget/store.ts';
 import { watchedBudgets } from './budget/threshold-watch.ts';
 import { storable } from './ledger/storable.ts';

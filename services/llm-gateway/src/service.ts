@@ -77,7 +77,7 @@ export async function createGateway(
   const redact = createRedact(rules);
   const cache = createAnswerCache(database, redact, log);
   const runLimits = createRunLimits(database, log);
-  const callDeps = { registry, budgets, store, runLimits, slices, journal, endpoints, secrets, health, log };
+  const callDeps = { registry, rates, budgets, store, runLimits, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps, registry, rates, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
   const forgetting = createForgetting({ database, log, keptDays, everyMs });

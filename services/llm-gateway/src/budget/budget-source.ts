@@ -1,7 +1,7 @@
 /** The declared budgets of an app and of its org with their current windows, kept at hand between changes of the registry. */
 import type { Registry } from '@pawl/bus';
 import { orgApp, type Budget } from '@pawl/contracts';
-import type { ExchangeRates } from './exchange-rates.ts';
+import type { ExchangeRates } from '../price/exchange-rates.ts';
 import type { DatedBudget } from './levels.ts';
 import { isWithin, windowAt } from './window.ts';
 

@@ -228,7 +228,7 @@ describe('budgets', () => {
     await european.stop();
   });
 
-  it('that could never be declared over HTTP fail the run, and no money moves', async () => {
+  it('whose currency has no rate any more refuse by name, and no money moves', async () => {
     const registry = await connectRegistry(bench.bus);
     const limit = { amount: '1.00', currency: 'EUR' };
     await registry.put(budgetObject('foreign', { scope: { app: 'demo', agent: 'traveller' }, limit }));
@@ -239,7 +239,10 @@ describe('budgets', () => {
     );
     const seen = bench.model.seen.length;
     const work = thinkWork({ agent: 'traveller' });
-    expect((await bench.thinkAbout(work)).error?.code).toBe('internal_error');
+    expect((await bench.thinkAbout(work)).error).toMatchObject({
+      code: 'not_supported',
+      message: expect.stringContaining('Budget "foreign" is in EUR, for which there is no exchange rate'),
+    });
     expect(bench.model.seen.length).toBe(seen);
     expect(await bench.ledgerOf(work.runId)).toEqual([]);
   });

@@ -4,7 +4,7 @@
  * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
 import { formatNano, orgApp, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
-import { fromUsd, type Rate } from './exchange-rates.ts';
+import { fromUsd, type Rate } from '../price/exchange-rates.ts';
 import type { Window } from './window.ts';
 
 /** What a level counts: money (nano-USD, or nano units of the currency of its `rate`), tokens, calls, or calls under way at once. */
@@ -33,7 +33,7 @@ export type Spender = {
   /** Absent for calls that no agent makes. */
   agent?: string | undefined;
   userId?: string | undefined;
-  /** The key of a call over HTTP. */
+  /** The key of a call over HTTP, or of who started the run. */
   keyId?: string | undefined;
   /** The run of the call and the runs above it, each with what it may spend in all, and what closes it. */
   runs: readonly SpendingRun[];
@@ -64,6 +64,17 @@ export function levelsOf(
     .filter(({ budget }) => appliesTo(budget.spec, spender))
     .map((dated) => keepBack(levelOf(dated), kept));
   return [...ofBudgets, ...ofRuns].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** Why nobody can tell what is left of a budget that the call counts on: its currency has no rate now. */
+export function unratedBudget(spender: Spender, budgets: readonly DatedBudget[]): string | undefined {
+  for (const { budget, rate } of budgets) {
+    const { limit } = budget.spec;
+    if (!('currency' in limit) || limit.currency === (rate?.currency ?? 'USD') || !appliesTo(budget.spec, spender))
+      continue;
+    return `Budget "${budget.metadata.name}" is in ${limit.currency}, for which there is no exchange rate; PAWL_EXCHANGE_RATES can tell it.`;
+  }
+  return undefined;
 }
 
 function levelOfRun({ runId, limitNanoUsd, reserve }: SpendingRun, distance: number, kept: KeptBack): Level {

@@ -1,7 +1,7 @@
 /** How much of each level a call needs at the worst, and what of it fits. Pure. */
 import type { Usage } from '@pawl/contracts';
 import { costOf, outputTokensWithin, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
-import { fromUsd, toUsd } from './exchange-rates.ts';
+import { fromUsd, toUsd } from '../price/exchange-rates.ts';
 import type { Level } from './levels.ts';
 
 /** What a call with these bounds needs of each level, in the levels' order and units. */

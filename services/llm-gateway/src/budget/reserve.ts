@@ -5,7 +5,7 @@
  * budgets that several runs share, each keeps its own free; what others take meanwhile may be the one that was kept.
  */
 import { worstCase, largestWithin, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
-import { fromUsd } from './exchange-rates.ts';
+import { fromUsd } from '../price/exchange-rates.ts';
 import type { KeptBack, Level } from './levels.ts';
 import type { Left } from './requirement.ts';
 

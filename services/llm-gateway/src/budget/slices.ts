@@ -131,6 +131,7 @@ function createGivingBack({ bus, log, owner }: SlicesOptions, table: SliceTable,
     },
     /** Calls for the same budgets at the same time wait for the same answer. */
     async callBack(keys: readonly string[], others: readonly string[]): Promise<boolean> {
+      if (keys.length === 0) return false;
       const id = keys.join('\n');
       const known = underWay.get(id);
       const isHere = table.slices().some(({ level, slice }) => keys.includes(level.key) && slice.free > 0n);

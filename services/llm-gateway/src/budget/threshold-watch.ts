@@ -9,7 +9,7 @@ import type { AppSource } from '@pawl/bus';
 import type { Log, Part } from '@pawl/service';
 import { storable } from '../ledger/storable.ts';
 import { dateBudget } from './budget-source.ts';
-import type { ExchangeRates } from './exchange-rates.ts';
+import type { ExchangeRates } from '../price/exchange-rates.ts';
 import { levelOf, type Level } from './levels.ts';
 
 export const thresholdPercents = [50, 80, 100] as const;

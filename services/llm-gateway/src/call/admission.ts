@@ -13,7 +13,7 @@ import {
   type Reserve,
 } from '@pawl/contracts';
 import type { BudgetSource } from '../budget/budget-source.ts';
-import { levelsOf, refusalOf, type Level, type Spender } from '../budget/levels.ts';
+import { levelsOf, refusalOf, unratedBudget, type Level, type Spender } from '../budget/levels.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
 import { closingTokensOf, keptBackFor, type ClosingCall } from '../budget/reserve.ts';
 import type { RunLimits } from '../budget/run-limits.ts';
@@ -22,6 +22,7 @@ import type { BudgetStore, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { findPrice } from '../price/candidate-price.ts';
+import type { ExchangeRates } from '../price/exchange-rates.ts';
 import { costOf, worstCase, type ModelPrice, type RequestBounds } from '../price/model-price.ts';
 import { resolveSecrets, type SecretSource } from '../providers/secrets.ts';
 import { rankCandidates, type EndpointState, type RankedCandidate } from '../route/rank-candidates.ts';
@@ -30,6 +31,7 @@ import type { Denial } from './outcome.ts';
 
 export type AdmissionDeps = {
   registry: Registry;
+  rates: ExchangeRates;
   budgets: BudgetSource;
   store: BudgetStore;
   secrets: SecretSource;
@@ -96,6 +98,8 @@ export function planCall(deps: AdmissionDeps, request: ModelRequest, nowMs: numb
     chance: Math.random,
   });
   if ('blocked' in ranking) return deny(ranking.blocked, ranking.message);
+  const unrated = unratedBudget(spender, deps.budgets.budgetsOf(spender.app, nowMs));
+  if (unrated !== undefined) return deny('not_supported', unrated);
   return {
     spec,
     ranked: ranking.ranked,
@@ -124,10 +128,14 @@ function moneyOf(deps: AdmissionDeps, request: ModelRequest, nowMs: number): Pic
 }
 
 /** The known prices of a route's endpoints. */
-function pricesOfRoute({ registry }: AdmissionDeps, of: { app: string; route: string }, nowMs: number): ModelPrice[] {
+function pricesOfRoute(
+  { registry, rates }: AdmissionDeps,
+  of: { app: string; route: string },
+  nowMs: number,
+): ModelPrice[] {
   const { candidates = [] } = registry.find('ModelRoute', of.app, of.route)?.object.spec ?? {};
   return candidates.flatMap((candidate) => {
-    const finding = findPrice(candidate, new Date(nowMs));
+    const finding = findPrice(candidate, { atMs: nowMs, rates });
     return 'price' in finding ? [finding.price] : [];
   });
 }
@@ -144,7 +152,7 @@ function asksForSchema(request: ModelRequest): boolean {
 }
 
 function stateOf(
-  { health }: AdmissionDeps,
+  { health, rates }: AdmissionDeps,
   candidate: Candidate,
   { likelyTokens, nowMs }: { likelyTokens: number; nowMs: number },
 ): EndpointState {
@@ -152,7 +160,7 @@ function stateOf(
     isHealthy: health.isHealthy(candidate),
     firstTokenMs: health.firstTokenMs(candidate),
     get likelyCost() {
-      const finding = findPrice(candidate, new Date(nowMs));
+      const finding = findPrice(candidate, { atMs: nowMs, rates });
       const usage = { ...noUsage, inputTokens: likelyTokens, outputTokens: likelyTokens };
       return 'price' in finding ? costOf(finding.price, usage) : undefined;
     },
@@ -178,7 +186,8 @@ export async function admit(deps: AdmissionDeps, admitting: Admitting, nowMs: nu
 
 function targetOf(deps: AdmissionDeps, { request, ranked }: Admitting, nowMs: number): Target | { denial: Denial } {
   const { candidate, reason } = ranked;
-  const finding = findPrice(candidate, new Date(nowMs), request.operation === 'embeddings');
+  const isInputOnly = request.operation === 'embeddings';
+  const finding = findPrice(candidate, { atMs: nowMs, rates: deps.rates, isInputOnly });
   if ('problem' in finding) return { denial: finding.problem };
   const secret = resolveSecrets(candidate.apiKey ?? '', (name) => deps.secrets(request.spender.app, name));
   if ('missing' in secret) {
@@ -212,7 +221,9 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     }
     // What a dead gateway asked for this very call counts until its time is over; then there is room for it.
     if (held.isShared && !request.isExclusive) throw new UnavailableError('the same call is held for elsewhere');
-    if (!isCalledBack && (await deps.slices.callBack(levels, held.others))) {
+    const needs = needsOf(levels, target.price, bounds);
+    const short = levels.filter((_level, position) => (needs[position] ?? 0n) > (held.lefts[position] ?? 0n));
+    if (!isCalledBack && (await deps.slices.callBack(short, held.others))) {
       isCalledBack = true;
       continue;
     }

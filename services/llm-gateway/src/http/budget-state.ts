@@ -5,7 +5,7 @@ import { formatNano, objectNameSchema, RejectedError, viewNanoUsd, type Budget }
 import type { Database } from '@pawl/db';
 import type { Authorizer, Http } from '@pawl/service';
 import { dateBudget } from '../budget/budget-source.ts';
-import { toUsd, type ExchangeRates } from '../budget/exchange-rates.ts';
+import { toUsd, type ExchangeRates } from '../price/exchange-rates.ts';
 import { levelOf, type Level } from '../budget/levels.ts';
 import type { BudgetStore } from '../budget/store.ts';
 import { readSpend } from '../ledger/spend.ts';

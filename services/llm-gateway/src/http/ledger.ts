@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { nanoUsdSchema, objectNameSchema, RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Authorizer, Http } from '@pawl/service';
-import { fromUsd } from '../budget/exchange-rates.ts';
+import { fromUsd } from '../price/exchange-rates.ts';
 import { levelsOf } from '../budget/levels.ts';
 import type { BudgetSource } from '../budget/budget-source.ts';
 import type { BudgetStore } from '../budget/store.ts';

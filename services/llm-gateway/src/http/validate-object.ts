@@ -1,6 +1,6 @@
 /** What the schema of a ModelRoute or Budget can't see by itself. Refusals are `RejectedError`s that name the place. */
 import { orgApp, RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
-import type { ExchangeRates } from '../budget/exchange-rates.ts';
+import type { ExchangeRates } from '../price/exchange-rates.ts';
 import { isTimeZone } from '../budget/window.ts';
 import { assertAllowedHost, AddressError } from '../providers/address-guard.ts';
 
@@ -10,22 +10,23 @@ export function createObjectValidation(
   rates: ExchangeRates,
 ): (object: RegistryObject) => void {
   return (object) => {
-    if (object.kind === 'ModelRoute') validateRoute(object, allowedHosts);
+    if (object.kind === 'ModelRoute') validateRoute(object, allowedHosts, rates);
     if (object.kind === 'Budget') validateBudget(object, rates);
   };
 }
 
-function validateRoute({ spec }: ModelRoute, allowedHosts: readonly string[]): void {
+function validateRoute({ spec }: ModelRoute, allowedHosts: readonly string[], rates: ExchangeRates): void {
   for (const [position, { price, baseUrl }] of spec.candidates.entries()) {
     const place = `spec.candidates.${position}`;
-    if (price && price.currency !== 'USD') {
-      throw new RejectedError(
-        'not_supported',
-        `${place}.price.currency: prices are in USD for now, not ${price.currency}`,
-      );
-    }
+    if (price) validateCurrency(`${place}.price.currency`, price.currency, rates);
     if (baseUrl !== undefined) validateHost(`${place}.baseUrl`, new URL(baseUrl), allowedHosts);
   }
+}
+
+function validateCurrency(place: string, currency: string, rates: ExchangeRates): void {
+  if (currency === 'USD' || rates.at(currency, Date.now())) return;
+  const message = `${place}: there is no exchange rate for ${currency}; PAWL_EXCHANGE_RATES can tell it`;
+  throw new RejectedError('not_supported', message);
 }
 
 function validateHost(place: string, url: URL, allowedHosts: readonly string[]): void {
@@ -50,13 +51,7 @@ function validateBudget({ metadata, spec }: Budget, rates: ExchangeRates): void 
   if (spec.scope.org === undefined && spec.scope.app !== metadata.app) {
     throw new RejectedError('invalid_request', `spec.scope.app: a budget belongs to its own app, ${metadata.app}`);
   }
-  const currency = 'currency' in spec.limit ? spec.limit.currency : 'USD';
-  if (currency !== 'USD' && !rates.at(currency, Date.now())) {
-    throw new RejectedError(
-      'not_supported',
-      `spec.limit.currency: there is no exchange rate for ${currency}; PAWL_EXCHANGE_RATES can tell it`,
-    );
-  }
+  if ('currency' in spec.limit) validateCurrency('spec.limit.currency', spec.limit.currency, rates);
   if (spec.timeZone !== undefined && !isTimeZone(spec.timeZone)) {
     throw new RejectedError(
       'invalid_request',

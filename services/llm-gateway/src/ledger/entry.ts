@@ -1,7 +1,7 @@
 /** One line of the books: a call that reached a model endpoint, what it used and what it cost. */
 import type { Thought, Usage } from '@pawl/contracts';
 import type { ModelRequest } from '../call/model-request.ts';
-import { rateRecord, type Rate } from '../budget/exchange-rates.ts';
+import { rateRecord, type Rate } from '../price/exchange-rates.ts';
 import { storable } from './storable.ts';
 import { priceRecord, type ModelPrice } from '../price/model-price.ts';
 
@@ -47,7 +47,7 @@ export type LedgerEntry = {
   reasoning_tokens: number;
   cost_nano_usd: string;
   price: object;
-  /** By which rates it counted on budgets in other currencies than USD. */
+  /** By which rates it was priced, or counted on budgets, in other currencies than USD. */
   rates: ReturnType<typeof rateRecord>;
   basis: Thought['costBasis'];
   stop_kind: StopKind;
@@ -105,7 +105,7 @@ export function ledgerEntryOf(charge: Charge): LedgerEntry {
     reasoning_tokens: usage.reasoningTokens,
     cost_nano_usd: charge.costNanoUsd.toString(),
     price: priceRecord(charge.price),
-    rates: rateRecord(charge.rates ?? []),
+    rates: rateRecord([charge.price.rate, ...(charge.rates ?? [])]),
     basis: charge.basis,
     stop_kind: charge.stopKind,
     trace_id: charge.traceId,

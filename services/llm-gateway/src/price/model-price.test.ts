@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { waitForUpdate } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
-import type { Usage } from '@pawl/contracts';
+import { formatNano, type Usage } from '@pawl/contracts';
+import { findPrice } from './candidate-price.ts';
 import { costOf, outputTokensWithin, worstCase, type ModelPrice, type RequestBounds } from './model-price.ts';
 import { priceOfRow } from './table-price.ts';
 
@@ -117,6 +118,37 @@ describe('the price of a call', () => {
     fc.assert(
       fc.property(tiered, bounded, (price, { bounds, within }) => worstCase(price, bounds) >= costOf(price, within)),
       { numRuns: 3_000 },
+    );
+  });
+});
+
+describe("a route's own price", () => {
+  it('M3: in any currency, at any rate, is never above the worst case, and never below what it is', () => {
+    const decimal = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(formatNano);
+    const own = fc.record({
+      currency: fc.constant('EUR'),
+      inputPerMillion: decimal,
+      outputPerMillion: decimal,
+      cachedInputPerMillion: decimal,
+      cacheWritePerMillion: decimal,
+      reasoningPerMillion: decimal,
+    });
+    const rated = fc.bigInt({ min: 1n, max: 10n ** 13n });
+    const bounded = boundsArbitrary.chain((bounds) => usageWithin(bounds).map((within) => ({ bounds, within })));
+    fc.assert(
+      fc.property(own, rated, bounded, (price, nanoUsdPerUnit, { bounds, within }) => {
+        const rates = { at: () => ({ currency: 'EUR', nanoUsdPerUnit, since: '2026-11-01' }) };
+        const candidate = { provider: 'openai', model: 'm' };
+        const found = findPrice({ ...candidate, price }, { atMs: 0, rates });
+        const asIfUsd = findPrice({ ...candidate, price: { ...price, currency: 'USD' } }, { atMs: 0, rates });
+        if (!('price' in found) || !('price' in asIfUsd)) throw new TypeError('no price');
+        const cost = costOf(found.price, within);
+        expect(worstCase(found.price, bounds) >= cost).toBe(true);
+        // Rounded up once more, to whole nano units of the other currency.
+        const exact = (costOf(asIfUsd.price, within) - 1n) * nanoUsdPerUnit;
+        expect(cost * 1_000_000_000n >= exact).toBe(true);
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -7,6 +7,7 @@
  * 2. Cached, cache-write and reasoning tokens are parts of their totals; none is billed twice.
  */
 import type { Usage } from '@pawl/contracts';
+import type { Rate } from './exchange-rates.ts';
 
 /** Nano-USD per million tokens, used from `aboveInputTokens` input tokens on (exclusive). */
 export type PriceTier = {
@@ -25,6 +26,8 @@ export type ModelPrice = {
   perRequest: bigint;
   /** Where the price is from: the route's own, or the table with its row. */
   source: string;
+  /** By which it was turned into USD, once, for the hold and the charge alike. */
+  rate?: Rate | undefined;
 };
 
 /** The most that a call can use. */

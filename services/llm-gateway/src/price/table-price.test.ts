@@ -1,6 +1,7 @@
 import { calcPrice } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
 import { findPrice } from './candidate-price.ts';
+import { exchangeRatesSchema } from './exchange-rates.ts';
 import { costOf } from './model-price.ts';
 import { findTablePrice, priceOfRow } from './table-price.ts';
 
@@ -54,11 +55,13 @@ describe('prices from the table', () => {
 
 describe("a candidate's own price", () => {
   const candidate = { provider: 'openai', model: 'gpt-4o' };
+  const rates = exchangeRatesSchema.parse('BRL=0.18@2026-11-01,BRL=0.2@2026-11-20');
+  const pricing = { atMs: at.getTime(), rates };
 
   it('wins over the table, and fills what it leaves out from the plain rates', () => {
     const finding = findPrice(
       { ...candidate, price: { currency: 'USD', inputPerMillion: '3', outputPerMillion: '0.000000001' } },
-      at,
+      pricing,
     );
     expect(finding).toMatchObject({
       price: {
@@ -68,13 +71,24 @@ describe("a candidate's own price", () => {
     });
   });
 
-  it('is refused in another currency, and missing prices are told with the way out', () => {
-    const inReal = findPrice(
-      { ...candidate, price: { currency: 'BRL', inputPerMillion: '3', outputPerMillion: '1' } },
-      at,
-    );
-    expect(inReal).toMatchObject({ problem: { code: 'not_supported' } });
-    const unknown = findPrice({ provider: 'openai', model: 'unknown-model' }, at);
+  it('counts in another currency by the rate of the day, rounded up', () => {
+    const price = { currency: 'BRL', inputPerMillion: '3', outputPerMillion: '0.000000001' };
+    const find = (day: string) => findPrice({ ...candidate, price }, { ...pricing, atMs: Date.parse(day) });
+    expect(find('2026-11-15')).toMatchObject({
+      price: {
+        tiers: [{ input: 540_000_000n, cachedInput: 540_000_000n, output: 1n, reasoning: 1n }],
+        rate: { currency: 'BRL', since: '2026-11-01' },
+      },
+    });
+    expect(find('2026-11-25')).toMatchObject({ price: { tiers: [{ input: 600_000_000n }] } });
+    expect(find('2026-11-15')).toMatchObject({ price: { tiers: [{ input: 540_000_000n }] } });
+    expect(find('2026-10-31')).toMatchObject({
+      problem: { code: 'model_price_unknown', message: expect.stringContaining('no exchange rate') },
+    });
+  });
+
+  it('that is missing is told with the way out', () => {
+    const unknown = findPrice({ provider: 'openai', model: 'unknown-model' }, pricing);
     expect(unknown).toMatchObject({
       problem: { code: 'model_price_unknown', message: expect.stringContaining('ModelRoute') },
     });

@@ -1,5 +1,5 @@
 /**
- * Dated exchange rates, for budgets in other currencies than prices. Pure.
+ * Dated exchange rates, for prices and budgets in other currencies than USD. Pure.
  *
  * Invariant: what a call needs or took is rounded up and what is left is rounded down, so that no rounding ever spends more.
  */
@@ -46,6 +46,11 @@ export function fromUsd(nanoUsd: bigint, rate: Rate | undefined): bigint {
   const scaled = nanoUsd * nano;
   const down = scaled / rate.nanoUsdPerUnit;
   return scaled > 0n && down * rate.nanoUsdPerUnit < scaled ? down + 1n : down;
+}
+
+/** A price in nano units of the rate's currency in nano-USD, rounded up. Without a rate it is USD. */
+export function priceInUsd(amount: bigint, rate: Rate | undefined): bigint {
+  return rate ? (amount * rate.nanoUsdPerUnit + nano - 1n) / nano : amount;
 }
 
 /** Nano units of the rate's currency in nano-USD, rounded down. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exchangeRatesSchema, fromUsd, rateRecord, toUsd, type Rate } from './exchange-rates.ts';
+import { exchangeRatesSchema, fromUsd, priceInUsd, rateRecord, toUsd, type Rate } from './exchange-rates.ts';
 
 const rates = exchangeRatesSchema.parse('EUR=1.08@2026-11-01, EUR=1.25@2026-12-01,CNY=0.14@2026-11-01');
 
@@ -42,6 +42,8 @@ describe('exchange rates', () => {
         expect(usd > toUsd(left, rate) || fromUsd(usd, rate) <= left).toBe(true);
         expect(fromUsd(usd, rate) * nanoUsdPerUnit >= usd * 1_000_000_000n).toBe(true);
         expect(fromUsd(usd + 1n, rate) >= fromUsd(usd, rate)).toBe(true);
+        const price = usd < 0n ? -usd : usd;
+        expect(priceInUsd(price, rate) * 1_000_000_000n >= price * nanoUsdPerUnit).toBe(true);
       }),
     );
   });
