@@ -19,7 +19,7 @@ export const budgetSpecSchema = z
         apps: z.array(objectNameSchema).min(1).max(1_000).optional(),
         agent: objectNameSchema.optional(),
         user: z.string().min(1).max(200).optional(),
-        /** The id of a key: calls over HTTP with that key. For rate limits, since the books know no keys. */
+        /** The id of a key: calls over HTTP with that key, and those of runs that were started with it. For rate limits, since the books know no keys. */
         key: z.string().min(1).max(200).optional(),
       })
       .refine(({ app, org, apps }) => (app === undefined) !== (org === undefined) && (!apps || org !== undefined), {

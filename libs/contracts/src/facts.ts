@@ -172,6 +172,8 @@ export const startedSchema = z.object({
   definition: sha256Schema,
   input: z.string(),
   user: actingUserSchema.optional(),
+  /** The key that it was started with: limits of that key count its model calls. */
+  keyId: z.string().optional(),
   session: z.string().optional(),
   environment: z.record(z.string(), z.unknown()).optional(),
   metadata: z.record(z.string(), z.string()).optional(),

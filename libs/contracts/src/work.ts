@@ -49,6 +49,8 @@ export const thinkWorkSchema = z.object({
   /** How many of the run's signals the messages hold. It is repeated on the thought. */
   signalsSeen: index.optional(),
   user: actingUserSchema.optional(),
+  /** The key that the run was started with. */
+  keyId: z.string().optional(),
   lane: z.enum(['interactive', 'batch']),
   /** Name of the ModelRoute. */
   route: objectNameSchema,

@@ -75,6 +75,16 @@ describe('a run', () => {
     expect(purposes).toEqual(['think', 'reflect', 'think', 'reflect', 'think', 'conclude']);
   });
 
+  it('tells the gateway which key it was started with, and so does its fork', async () => {
+    const { body } = await request<RunView>(runs('?wait=20'), { body: { agent: 'analyst', input: 'search' } });
+    const fork = await request<RunView>(runs(`/${body.id}/fork`), { body: { fromStep: 2 } });
+    await request<RunView>(runs(`/${fork.body.id}?wait=20`));
+    for (const { id } of [body, fork.body]) {
+      const keyIds = players.thinks.filter(({ runId }) => runId === id).map(({ keyId }) => keyId);
+      expect(new Set(keyIds), id).toEqual(new Set(['key-of-demo']));
+    }
+  });
+
   it('runs on what it was started with, whatever is deployed meanwhile', async () => {
     const work = players.thinks.at(-1);
     expect(work?.messages[0]?.content).toContain('Be brief.');

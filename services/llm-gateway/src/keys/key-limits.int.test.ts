@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectKeys, type Keys } from '@pawl/bus';
 import { sha256 } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
-import { app, budgetObject, callHttp, type Gateway } from '../testing/gateway-bench.ts';
+import { app, budgetObject, callHttp, thinkWork, type Gateway } from '../testing/gateway-bench.ts';
 import { openModelBench, type ModelBench } from '../testing/model-bench.ts';
 import { answerWith } from '../testing/model-server.ts';
 
@@ -73,6 +73,32 @@ it('calls at once', async () => {
   expect(statuses).toEqual(Array.from({ length: 6 }, () => 429));
   gate.resolve();
   expect((await Promise.all(calls)).filter((status) => status === 200)).toHaveLength(2);
+  expect(await limited(gateways[0]!)).toBe(200);
+});
+
+it('counts the calls of runs that were started with it, too', async () => {
+  const gate = Promise.withResolvers<void>();
+  bench.respond = async (response, request) => {
+    await gate.promise;
+    return answerWith('Yes.', { prompt_tokens: 5, completion_tokens: 5 })(response, request);
+  };
+  const budget = budgetObject('of-runs', {
+    scope: { app, key: 'k-of-runs' },
+    limit: { concurrent: 1 },
+    window: 'total',
+  });
+  await bench.put(budget);
+  for (const { url } of gateways) {
+    const path = '/v1/budgets/of-runs';
+    await eventually(async () => (await callHttp(url, { path, key: bench.appKey })).status === 200);
+  }
+  const limited = await makeKey('k-of-runs');
+  const seen = bench.model.seen.length;
+  const thinking = bench.thinkAbout(thinkWork({ keyId: 'k-of-runs' }));
+  await eventually(() => bench.model.seen.length === seen + 1);
+  expect(await limited(gateways[0]!)).toBe(429);
+  gate.resolve();
+  expect(await thinking).toMatchObject({ outcome: 'reply' });
   expect(await limited(gateways[0]!)).toBe(200);
 });
 

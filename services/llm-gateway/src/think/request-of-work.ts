@@ -10,7 +10,7 @@ export function requestOfWork(work: ThinkWork): ModelRequest {
     address: { runId: work.runId, m: work.m },
     // A worker that has died still holds what its heir takes over.
     isExclusive: false,
-    spender: { app: work.app, agent: work.agent, userId: work.user?.id, runs: runsOf(work) },
+    spender: { app: work.app, agent: work.agent, userId: work.user?.id, keyId: work.keyId, runs: runsOf(work) },
     purpose: work.purpose,
     route: work.route,
     messages: work.messages,

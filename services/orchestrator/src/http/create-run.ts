@@ -28,6 +28,7 @@ export function createRunRoute(
     const user = actingUser(caller, body.user);
     const started = await using.startRun({
       app: caller.app,
+      keyId: caller.keyId,
       body: { ...body, ...(user ? { user } : {}) },
       idempotencyKey: headers['idempotency-key'],
       trace: parseTraceparent(headers.traceparent),

@@ -7,9 +7,9 @@ import { runParams } from './read-run.ts';
 
 export function forkRunRoute(http: Http, using: { authorizer: Authorizer; readRun: ReadRun; forkRun: MakeFork }): void {
   http.post('/v1/runs/:id/fork', { schema: { params: runParams, body: forkRunSchema } }, async (request, reply) => {
-    const { app, user } = using.authorizer.authorizeApp(request, 'runs:write');
+    const { app, keyId, user } = using.authorizer.authorizeApp(request, 'runs:write');
     await using.readRun.read(app, request.params.id);
-    const view = await using.forkRun({ app, user, runId: request.params.id, body: request.body });
+    const view = await using.forkRun({ app, keyId, user, runId: request.params.id, body: request.body });
     return await reply.code(201).header('location', `/v1/runs/${view.id}`).send(view);
   });
 }

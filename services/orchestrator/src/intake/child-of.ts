@@ -80,6 +80,7 @@ function inheritedBy(parent: RunState, { m, call, args, definition }: ChildOptio
     definition: sha256(''),
     input: inputOf(args),
     ...(started.user ? { user: started.user } : {}),
+    ...(started.keyId === undefined ? {} : { keyId: started.keyId }),
     lane: started.lane,
     parent: {
       runId: started.runId,

@@ -14,6 +14,8 @@ import { newRunId, publishStarted } from './start-run.ts';
 
 export type MakeFork = (request: {
   app: string;
+  /** Of the key that asks. */
+  keyId: string;
   /** Who forks, where that is known: the fork has that user's rights, not those of the run that it comes from. */
   user: RunUser | undefined;
   runId: string;
@@ -21,7 +23,7 @@ export type MakeFork = (request: {
 }) => Promise<RunView>;
 
 export function createForkRun(using: { bus: Bus; definitions: Definitions; store: RunStore }): MakeFork {
-  return async ({ app, user, runId, body }) => {
+  return async ({ app, keyId, user, runId, body }) => {
     const original = await foldRun(using.bus, app, runId);
     if (!original) throw new RejectedError('unknown_run', `there is no run ${runId} whose steps could be taken over`);
     const seed = seedOf(original, body.fromStep);
@@ -38,6 +40,7 @@ export function createForkRun(using: { bus: Bus; definitions: Definitions; store
     const agent = { revision: fingerprint(changed), object: changed };
     const started = forkOf(original.started, {
       body,
+      keyId,
       user,
       seed,
       agent: { name: changed.metadata.name, revision: agent.revision },
@@ -53,6 +56,7 @@ function forkOf(
   original: Started,
   of: {
     body: ForkRun;
+    keyId: string;
     user: RunUser | undefined;
     seed: Seed;
     agent: Started['agent'];
@@ -69,6 +73,7 @@ function forkOf(
     definition: of.definition,
     input: of.body.input ?? original.input,
     ...(of.user ? { user: of.user } : {}),
+    keyId: of.keyId,
     deadlineAt: new Date(nowMs + original.limits.wallClockMs).toISOString(),
     forkOf: { runId: original.runId, fromStep: of.body.fromStep },
     seed: of.seed,

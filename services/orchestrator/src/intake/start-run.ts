@@ -31,6 +31,8 @@ const historyMax = 10;
 
 export type StartRun = (request: {
   app: string;
+  /** Of the key that asks. */
+  keyId: string;
   body: CreateRun;
   idempotencyKey: string | undefined;
   trace: TraceContext | undefined;
@@ -42,13 +44,13 @@ export function createStartRun(using: {
   definitions: Definitions;
   store: RunStore;
 }): StartRun {
-  return async ({ app, body, idempotencyKey, trace }) => {
+  return async ({ app, keyId, body, idempotencyKey, trace }) => {
     const agent = using.registry.find('Agent', app, body.agent);
     if (!agent) throw new RejectedError('unknown_agent', `there is no agent ${body.agent} in app ${app}`);
     const definition = await using.definitions.put(definitionOf(tuned(agent, body), declaredNow(using.registry, app)));
     const history = body.session ? await historyOf(using, app, { ...body, session: body.session }) : [];
     const context = { trace: trace ?? newTraceContext(), isRoot: !trace, history };
-    const started = startedFact({ app, body, agent, definition, ...context });
+    const started = startedFact({ app, keyId, body, agent, definition, ...context });
     const requestHash = fingerprint(body);
     const accepted = await using.store.accept({ started, idempotencyKey, requestHash });
     if (accepted.outcome === 'repeated') {
@@ -93,6 +95,7 @@ export function declaredNow(registry: Registry, app: string): Declared {
 
 function startedFact(of: {
   app: string;
+  keyId: string;
   body: CreateRun;
   agent: Revisioned<'Agent'>;
   definition: string;
@@ -113,6 +116,7 @@ function startedFact(of: {
     definition: of.definition,
     input: body.input,
     ...(body.user ? { user: body.user } : {}),
+    keyId: of.keyId,
     ...(body.session ? { session: body.session } : {}),
     ...(of.history.length > 0 ? { history: of.history } : {}),
     ...(body.environment ? { environment: body.environment } : {}),

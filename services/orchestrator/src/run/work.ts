@@ -37,6 +37,7 @@ export function thinkWorkOf(
     ...(call.closing ? { closing: call.closing } : {}),
     signalsSeen: state.signals.length,
     ...(started.user ? { user: started.user } : {}),
+    ...(started.keyId === undefined ? {} : { keyId: started.keyId }),
     lane: started.lane,
     route: spec.models[call.purpose] ?? spec.models.think,
     tools: call.purpose === 'think' ? offeredToolsOf(state, definition, call.m) : [],
