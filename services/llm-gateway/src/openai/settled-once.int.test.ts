@@ -1,10 +1,12 @@
 /** Calls that are repeated, and clients that leave. */
 import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, useTestServers } from '@pawl/testkit';
 import type { ModelBench } from '../testing/model-bench.ts';
 import { answerWith, chunk, failWith, openStream, sendEvent } from '../testing/model-server.ts';
+import { routeObject } from '../testing/gateway-bench.ts';
 import { ask, openOpenAiBench, usage, type OpenAiBench } from '../testing/openai-bench.ts';
 
 /** With time for it, how fast an endpoint is let go is measured; else only that it is. */
@@ -68,19 +70,29 @@ describe('an idempotency key', () => {
 });
 
 describe('a client that leaves', () => {
-  it.each([0, 5])('M7: after %i chunks leaves one line, and the endpoint is let go at once', async (chunks) => {
+  const anthropic = 'anthropic';
+  beforeAll(() => bench.put(routeObject(anthropic, { baseUrl: bench.model.baseUrl, api: 'anthropic' })));
+
+  it.each([
+    { when: 'before the head', hasHead: false, chunks: 0 },
+    { when: 'after 0 chunks', chunks: 0 },
+    { when: 'after 5 chunks', chunks: 5 },
+    { when: 'before the head', hasHead: false, chunks: 0, model: anthropic },
+    { when: 'after 0 chunks', chunks: 0, model: anthropic },
+  ])('M7: $when leaves one line, and the endpoint ($model) is let go at once', async (of) => {
+    const { hasHead = true, chunks, model = ask.model } = of;
     const aborted = bench.model.aborted;
     const arrived = Promise.withResolvers<void>();
     bench.respond = (response) => {
-      openStream(response);
-      response.flushHeaders();
+      if (hasHead) openStream(response);
+      if (hasHead) response.flushHeaders();
       for (let word = 0; word < chunks; word += 1) sendEvent(response, chunk({ content: `word${word} ` }));
       arrived.resolve();
     };
     const lines = (await openAi.ledger()).length;
     const abort = new AbortController();
     const leaving = (async () => {
-      const stream = await client.chat.completions.create({ ...ask, stream: true }, { signal: abort.signal });
+      const stream = await client.chat.completions.create({ ...ask, model, stream: true }, { signal: abort.signal });
       let text = '';
       for await (const { choices } of stream) {
         text += choices[0]?.delta.content ?? '';
@@ -94,6 +106,37 @@ describe('a client that leaves', () => {
     await eventually(() => bench.model.aborted === aborted + 1);
     expect(performance.now() - leftAt).toBeLessThan(letGoWithinMs);
     await leaving;
+    await eventually(async () => (await openAi.ledger()).length === lines + 1);
+    expect((await openAi.ledger())[0]).toMatchObject({ stop_kind: 'client_abort', basis: 'estimated' });
+    expect(await openAi.held()).toBe('0');
+  });
+
+  it.each([
+    { when: 'before the head', hasHead: false },
+    { when: 'while the reply comes', hasHead: true },
+  ])('M7: who waits for a whole answer and resets the connection $when leaves one line, too', async ({ hasHead }) => {
+    const aborted = bench.model.aborted;
+    const arrived = Promise.withResolvers<void>();
+    bench.respond = (response) => {
+      if (hasHead) openStream(response);
+      if (hasHead) sendEvent(response, chunk({ content: 'Half' }));
+      arrived.resolve();
+    };
+    const lines = (await openAi.ledger()).length;
+    const { hostname, port } = new URL(bench.gateway.url);
+    const socket = connect(Number(port), hostname);
+    const body = JSON.stringify(ask);
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      `host: ${hostname}`,
+      `authorization: Bearer ${bench.appKey}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    await arrived.promise;
+    socket.resetAndDestroy();
+    await eventually(() => bench.model.aborted === aborted + 1);
     await eventually(async () => (await openAi.ledger()).length === lines + 1);
     expect((await openAi.ledger())[0]).toMatchObject({ stop_kind: 'client_abort', basis: 'estimated' });
     expect(await openAi.held()).toBe('0');
