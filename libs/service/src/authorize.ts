@@ -1,11 +1,17 @@
-/** Who is asking, and may they. An unknown key and a missing one get the same answer. */
+/**
+ * Who is asking, and may they. An unknown key and a missing one get the same answer.
+ *
+ * 1. Nobody unknown reaches a path below /v1: that is told before a body is read or anything that was sent is looked at.
+ *    What a key may not do is told then, too, where a route asks in its `onRequest`.
+ * 2. Each time it is asked, the answer is that of the moment: a key that was revoked, or a token that has expired since, is
+ *    refused, so that what goes on for long may ask again.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Keys } from '@pawl/bus';
 import { RejectedError, type RunUser, type Scope } from '@pawl/contracts';
 import type { Http } from './http.ts';
-import type { TokenBearer } from './oidc/token-claims.ts';
-import { isToken, type TokenVerifier } from './oidc/token-verifier.ts';
+import { isToken, type TokenVerifier, type VerifiedBearer } from './oidc/token-verifier.ts';
 
 /** Who asks for an app, with its key or with a token that names it; or the admin key, which belongs to no app. */
 export type Caller =
@@ -62,7 +68,7 @@ export function actingUser(caller: Caller & { kind: 'app' }, named: RunUser | un
 /** Judges requests by the keys that are known at that moment, and by tokens. */
 export function createAuthorizer(options: AuthorizerOptions): Authorizer {
   const { keys, adminKey, tokens } = options;
-  const bearers = new WeakMap<Asking, TokenBearer | Error>();
+  const bearers = new WeakMap<Asking, VerifiedBearer | Error>();
 
   const identify = async (request: Asking): Promise<void> => {
     const token = credentialOf(request);
@@ -73,7 +79,6 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
       bearers.set(request, error as Error);
     }
   };
-  if (tokens) options.http.addHook('onRequest', identify);
 
   const callerOf = (request: Asking): Caller => {
     const key = credentialOf(request);
@@ -85,6 +90,11 @@ export function createAuthorizer(options: AuthorizerOptions): Authorizer {
     if (!record) throw new RejectedError('unauthorized', 'the key is unknown or has expired');
     return { kind: 'app', app: record.app, keyId: record.id, scopes: record.scopes };
   };
+  options.http.addHook('onRequest', async (request) => {
+    await identify(request);
+    if (request.routeOptions.url?.startsWith('/v1/')) callerOf(request);
+  });
+
   const authorize = (request: Asking, scope: Scope): Caller => {
     const caller = callerOf(request);
     if (hasScope(caller, scope)) return caller;
@@ -110,8 +120,9 @@ function credentialOf({ headers }: Asking): string | undefined {
 }
 
 /** A token may be of several apps: then each request says for which. An app that has no key yet is none. */
-function callerOfToken({ headers }: Asking, bearer: TokenBearer | Error, keys: Keys): Caller {
+function callerOfToken({ headers }: Asking, bearer: VerifiedBearer | Error, keys: Keys): Caller {
   if (bearer instanceof Error) throw bearer;
+  if (bearer.expiresAtMs <= Date.now()) throw new RejectedError('unauthorized', 'the token has expired');
   const { apps, user, scopes } = bearer;
   const asked = headers['x-pawl-app'];
   const [only, ...others] = apps;

@@ -36,6 +36,8 @@ export function serveRegistry(http: Http, options: RegistryRoutes): void {
 function serveKind(http: Http, kind: RegistryKind, options: RegistryRoutes): void {
   const { registry, authorizer } = options;
   const path = `/v1/${registryPaths[kind]}`;
+  /** Before anything that was sent is looked at. */
+  const onRequest = async (request: FastifyRequest) => void authorizer.authorize(request, 'registry');
   const appOf = (request: FastifyRequest<{ Querystring: { app?: string | undefined } }>): string => {
     const caller = authorizer.authorize(request, 'registry');
     if (caller.kind === 'app') {
@@ -51,7 +53,7 @@ function serveKind(http: Http, kind: RegistryKind, options: RegistryRoutes): voi
     return found;
   };
 
-  http.put(`${path}/:name`, { schema: { params: nameParams } }, async (request) => {
+  http.put(`${path}/:name`, { onRequest, schema: { params: nameParams } }, async (request) => {
     const caller = authorizer.authorize(request, 'registry');
     const object = parseObject(kind, request.body);
     const { app, name } = object.metadata;
@@ -64,13 +66,12 @@ function serveKind(http: Http, kind: RegistryKind, options: RegistryRoutes): voi
     await options.validate?.(object);
     return viewOf(await registry.put(object));
   });
-  http.get(path, { schema: { querystring: appQuery } }, async (request) => ({
+  http.get(path, { onRequest, schema: { querystring: appQuery } }, async (request) => ({
     items: registry.list(kind, appOf(request)).map(viewOf),
   }));
-  http.get(`${path}/:name`, { schema: { params: nameParams, querystring: appQuery } }, async (request) =>
-    viewOf(find(appOf(request), request.params.name)),
-  );
-  http.delete(`${path}/:name`, { schema: { params: nameParams, querystring: appQuery } }, async (request, reply) => {
+  const one = { onRequest, schema: { params: nameParams, querystring: appQuery } };
+  http.get(`${path}/:name`, one, async (request) => viewOf(find(appOf(request), request.params.name)));
+  http.delete(`${path}/:name`, one, async (request, reply) => {
     const app = appOf(request);
     find(app, request.params.name);
     await registry.remove(kind, app, request.params.name);

@@ -28,10 +28,16 @@ export type TokenVerifierOptions = IssuerOptions & {
   claims: ClaimMapping;
 };
 
+/** Who bears a token, and until when. */
+export type VerifiedBearer = TokenBearer & {
+  /** Unix milliseconds from which on the token counts for nothing, the difference of clocks included. */
+  expiresAtMs: number;
+};
+
 export type TokenVerifier = {
   issuer: Issuer;
   /** Throws `RejectedError` unauthorized or forbidden with a sentence, `UnavailableError` when the issuer has to be asked and can't be. */
-  verify(token: string): Promise<TokenBearer>;
+  verify(token: string): Promise<VerifiedBearer>;
 };
 
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
@@ -51,7 +57,8 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
           requiredClaims: ['exp'],
           currentDate: new Date(now()),
         });
-        return bearerOf(payload, options.claims);
+        const expiresAtMs = ((payload.exp ?? 0) + options.leewayS) * 1_000;
+        return { ...bearerOf(payload, options.claims), expiresAtMs };
       } catch (error) {
         throw refusalOf(error);
       }

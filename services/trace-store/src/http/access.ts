@@ -23,6 +23,11 @@ export type Access = {
   read(request: HttpRequest, note: { action: ReadAction; runId?: string; detail?: string }): Promise<Reader>;
   /** Who operates the store for an app; the admin key names the app as `?app=`. */
   operate(request: HttpRequest): { app: string; by: string };
+  /** Hooks that refuse who may do neither, before anything that was sent is looked at. */
+  readers(request: HttpRequest): Promise<void>;
+  operators(request: HttpRequest): Promise<void>;
+  /** Whether who was let in is still known and may still read what he reads. */
+  isStillIn(request: HttpRequest, reader: Reader): boolean;
 };
 
 export type Reader = { app: string; lens: Lens };
@@ -34,6 +39,19 @@ export function createAccess({ authorizer, reads }: { authorizer: Authorizer; re
       const { app, keyId } = authorizer.authorizeApp(request, scope);
       await reads.note({ app, keyId, action, runId, detail });
       return { app, lens: scope === 'traces' ? 'whole' : 'explained' };
+    },
+    async readers(request) {
+      authorizer.authorizeApp(request, scopeOf(request, authorizer));
+    },
+    async operators(request) {
+      authorizer.authorize(request, 'traces:operate');
+    },
+    isStillIn(request, { app, lens }) {
+      try {
+        return authorizer.authorizeApp(request, lens === 'whole' ? 'traces' : 'traces:explain').app === app;
+      } catch {
+        return false;
+      }
     },
     operate(request) {
       const caller = authorizer.authorize(request, 'traces:operate');

@@ -55,7 +55,7 @@ export function serveAggregateTraces(http: Http, { database, access }: { databas
     querystring: querySchema,
     response: { 200: answerSchema },
   };
-  http.get('/v1/traces/aggregates', { schema }, async (request) => {
+  http.get('/v1/traces/aggregates', { onRequest: access.readers, schema }, async (request) => {
     const { app } = await access.read(request, { action: 'aggregate' });
     const { bucket, ...filter } = request.query;
     const range = rangeOf(request.query);

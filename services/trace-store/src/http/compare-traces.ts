@@ -28,7 +28,7 @@ export function serveCompareTraces(http: Http, { database, access }: { database:
     querystring: querySchema,
     response: { 200: answerSchema },
   };
-  http.get('/v1/traces/compare', { schema }, async (request) => {
+  http.get('/v1/traces/compare', { onRequest: access.readers, schema }, async (request) => {
     const { a, b } = request.query;
     const { app, lens } = await access.read(request, { action: 'compare', runId: a, detail: b });
     const [left, right] = await Promise.all([a, b].map((runId) => readSide(database, { app, runId }, lens)));

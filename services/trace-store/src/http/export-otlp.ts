@@ -19,7 +19,7 @@ const querySchema = z.strictObject({
 export function serveExportOtlp(http: Http, { database, access }: { database: Database; access: Access }): void {
   const params = z.object({ runId: z.string() });
   const schema = { summary: 'A run as OTLP spans (JSON), to post to any collector', params, querystring: querySchema };
-  http.get('/v1/traces/:runId/otlp', { schema }, async (request, reply) => {
+  http.get('/v1/traces/:runId/otlp', { onRequest: access.readers, schema }, async (request, reply) => {
     const { runId } = request.params;
     const known = isRunId(runId) ? { runId } : {};
     const { app, lens } = await access.read(request, { action: 'export', ...known, detail: 'otlp' });

@@ -29,7 +29,7 @@ const querySchema = z.strictObject({
 
 export function serveExportTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
   const schema = { summary: 'Runs as JSON Lines or CSV', querystring: querySchema };
-  http.get('/v1/traces/export', { schema }, async (request, reply) => {
+  http.get('/v1/traces/export', { onRequest: access.readers, schema }, async (request, reply) => {
     const { format, records, ...query } = request.query;
     if (format === 'csv' && records === 'true') {
       throw new RejectedError('invalid_request', 'records: only with format=jsonl');

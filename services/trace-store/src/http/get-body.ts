@@ -13,7 +13,7 @@ const params = z.object({ runId: z.string(), slot: z.string() });
 export function serveGetBody(http: Http, { database, access }: { database: Database; access: Access }): void {
   http.get(
     '/v1/traces/:runId/records/:slot',
-    { schema: { summary: 'The body of one record', params } },
+    { onRequest: access.readers, schema: { summary: 'The body of one record', params } },
     async (request, reply) => {
       const { runId, slot } = request.params;
       const isPlausible = isRunId(runId) && /^[\x21-\x7e]{1,400}$/.test(slot);
@@ -23,6 +23,7 @@ export function serveGetBody(http: Http, { database, access }: { database: Datab
       if (body === undefined) throw new RejectedError('not_found', 'the app has no such record');
       return reply
         .header('cache-control', 'private, max-age=31536000, immutable')
+        .header('vary', 'authorization')
         .type('application/json; charset=utf-8')
         .send(lens === 'whole' ? body : explain(body));
     },

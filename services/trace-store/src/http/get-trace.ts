@@ -21,7 +21,7 @@ export function serveGetTrace(
   { database, access, policy }: { database: Database; access: Access; policy: Policy },
 ): void {
   const schema = { summary: 'A run with its records in story order', params: z.object({ runId: z.string() }) };
-  http.get('/v1/traces/:runId', { schema }, async (request, reply) => {
+  http.get('/v1/traces/:runId', { onRequest: access.readers, schema }, async (request, reply) => {
     const { runId } = request.params;
     const { app, lens } = await access.read(request, { action: 'trace', ...(isRunId(runId) ? { runId } : {}) });
     const key = { app, runId };

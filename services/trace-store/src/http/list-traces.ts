@@ -20,7 +20,7 @@ const answerSchema = z.object({
 
 export function serveListTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
   const schema = { summary: 'Runs, newest first', querystring: querySchema, response: { 200: answerSchema } };
-  http.get('/v1/traces', { schema }, async (request) => {
+  http.get('/v1/traces', { onRequest: access.readers, schema }, async (request) => {
     const { app } = await access.read(request, { action: 'list' });
     const { cursor, limit, ...query } = request.query;
     const after = cursor === undefined ? undefined : parseCursor(cursor);

@@ -2,6 +2,7 @@
  * Watching, by server-sent events: `GET /v1/traces/live` tells every run of the app that has something new,
  * `GET /v1/traces/{runId}/live` every record of a run as it is stored, from the start or behind `Last-Event-ID`, to its end.
  * Of another agent's spans only the run is told: what they are follows from all of them.
+ * A key that is revoked or a token that expires ends what it has opened, within seconds.
  * A record may come twice where a client comes back; its slot tells. Nothing that was stored is passed over.
  * Source: HTML Living Standard, server-sent events.
  */
@@ -43,24 +44,28 @@ export function serveLiveTraces(http: Http, routes: LiveRoutes): void {
   const closing = new AbortController();
   http.addHook('preClose', async () => closing.abort());
   const appWide = { summary: 'Watch the runs of the app (server-sent events)' };
-  http.get('/v1/traces/live', { schema: appWide }, async (request, reply) => {
-    const { app } = await routes.access.read(request, { action: 'tail' });
+  http.get('/v1/traces/live', { onRequest: routes.access.readers, schema: appWide }, async (request, reply) => {
+    const reader = await routes.access.read(request, { action: 'tail' });
     reply.hijack();
-    await tell(openStream(reply.raw, closing.signal), routes, watchApp(routes, app));
+    const isStillIn = () => routes.access.isStillIn(request, reader);
+    await tell(openStream(reply.raw, closing.signal), { ...routes, isStillIn }, watchApp(routes, reader.app));
   });
   const one = {
     summary: 'Watch one run (server-sent events)',
     params: z.object({ runId: z.string() }),
     headers: headersSchema,
   };
-  http.get('/v1/traces/:runId/live', { schema: one }, async (request, reply) => {
+  http.get('/v1/traces/:runId/live', { onRequest: routes.access.readers, schema: one }, async (request, reply) => {
     const { runId } = request.params;
-    const { app, lens } = await routes.access.read(request, { action: 'tail', ...(isRunId(runId) ? { runId } : {}) });
+    const reader = await routes.access.read(request, { action: 'tail', ...(isRunId(runId) ? { runId } : {}) });
+    const { app, lens } = reader;
     if (!isRunId(runId) || !(await findRun(routes.database, { app, runId }))) throw unknownRun();
     const lastId = request.headers['last-event-id'];
     const storedAfter = lastId === undefined ? undefined : new Date(Number(lastId) - commitSlackMs);
     reply.hijack();
-    await tell(openStream(reply.raw, closing.signal), routes, watchRun(routes, { app, runId, lens, storedAfter }));
+    const isStillIn = () => routes.access.isStillIn(request, reader);
+    const watch = watchRun(routes, { app, runId, lens, storedAfter });
+    await tell(openStream(reply.raw, closing.signal), { ...routes, isStillIn }, watch);
   });
 }
 
@@ -120,13 +125,18 @@ function watchRun({ database, notices }: LiveRoutes, { app, runId, lens, storedA
 
 type Stream = { signal: AbortSignal; write(text: string): Promise<void>; end(): void };
 
-/** Looks when woken, and now and then, until there is nothing more or the client has left. */
-async function tell(stream: Stream, { log }: LiveRoutes, watch: Watch): Promise<void> {
+type Telling = Pick<LiveRoutes, 'log'> & {
+  /** Whether the client may still watch. */
+  isStillIn(): boolean;
+};
+
+/** Looks when woken, and now and then, until there is nothing more, the client has left, or its key has ended. */
+async function tell(stream: Stream, { log, isStillIn }: Telling, watch: Watch): Promise<void> {
   let wake = Promise.withResolvers<void>();
   const stopHearing = watch.subscribe(() => wake.resolve());
   stream.signal.addEventListener('abort', () => wake.resolve(), { once: true });
   try {
-    while (!stream.signal.aborted) {
+    while (!stream.signal.aborted && isStillIn()) {
       wake = Promise.withResolvers<void>();
       if (await watch.look(stream.write)) break;
       await Promise.race([wake.promise, after(lookAgainEveryMs, stream.signal)]);

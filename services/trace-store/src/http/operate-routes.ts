@@ -64,23 +64,35 @@ export function serveOperateRoutes(http: Http, routes: OperateRoutes): void {
 
 function serveHolds(http: Http, { database, access }: OperateRoutes): void {
   const shown = { querystring: appQuery, response: { 200: z.object({ items: z.array(holdSchema) }) } };
-  http.get('/v1/traces/holds', { schema: { summary: 'Legal holds', ...shown } }, async (request) => {
-    const { app } = access.operate(request);
-    return { items: (await listHolds(database, app)).map(viewHold) };
-  });
+  http.get(
+    '/v1/traces/holds',
+    { onRequest: access.operators, schema: { summary: 'Legal holds', ...shown } },
+    async (request) => {
+      const { app } = access.operate(request);
+      return { items: (await listHolds(database, app)).map(viewHold) };
+    },
+  );
   const added = { querystring: appQuery, body: newHold, response: { 201: holdSchema } };
   const summary = 'Hold a run, all runs of a user, or all runs of the app: they are neither dropped nor erased';
-  http.post('/v1/traces/holds', { schema: { summary, ...added } }, async (request, reply) => {
-    const { app, by } = access.operate(request);
-    const { runId = null, user = null, reason } = request.body;
-    return reply.code(201).send(viewHold(await addHold(database, { app, runId, userId: user, reason, by })));
-  });
+  http.post(
+    '/v1/traces/holds',
+    { onRequest: access.operators, schema: { summary, ...added } },
+    async (request, reply) => {
+      const { app, by } = access.operate(request);
+      const { runId = null, user = null, reason } = request.body;
+      return reply.code(201).send(viewHold(await addHold(database, { app, runId, userId: user, reason, by })));
+    },
+  );
   const lifted = { querystring: appQuery, params: idParams };
-  http.delete('/v1/traces/holds/:id', { schema: { summary: 'Lift a hold', ...lifted } }, async (request, reply) => {
-    const { app } = access.operate(request);
-    if (await liftHold(database, app, request.params.id)) return reply.code(204).send();
-    throw new RejectedError('not_found', 'the app has no such hold');
-  });
+  http.delete(
+    '/v1/traces/holds/:id',
+    { onRequest: access.operators, schema: { summary: 'Lift a hold', ...lifted } },
+    async (request, reply) => {
+      const { app } = access.operate(request);
+      if (await liftHold(database, app, request.params.id)) return reply.code(204).send();
+      throw new RejectedError('not_found', 'the app has no such hold');
+    },
+  );
 }
 
 function serveErasures(http: Http, { database, access, onErasure }: OperateRoutes): void {
@@ -90,20 +102,30 @@ function serveErasures(http: Http, { database, access, onErasure }: OperateRoute
     response: { 202: erasureSchema },
   };
   const summary = 'Erase every run of a user from the store and the run log. Safe to repeat';
-  http.post('/v1/traces/erasures', { schema: { summary, ...asked } }, async (request, reply) => {
-    const { app, by } = access.operate(request);
-    const id = await requestErasure(database, { app, userId: request.body.user, requestedBy: by });
-    onErasure();
-    return reply.code(202).send(await viewErasureOf(database, app, id));
-  });
+  http.post(
+    '/v1/traces/erasures',
+    { onRequest: access.operators, schema: { summary, ...asked } },
+    async (request, reply) => {
+      const { app, by } = access.operate(request);
+      const id = await requestErasure(database, { app, userId: request.body.user, requestedBy: by });
+      onErasure();
+      return reply.code(202).send(await viewErasureOf(database, app, id));
+    },
+  );
   const one = { querystring: appQuery, params: idParams, response: { 200: erasureSchema } };
-  http.get('/v1/traces/erasures/:id', { schema: { summary: 'How far an erasure is', ...one } }, async (request) =>
-    viewErasureOf(database, access.operate(request).app, request.params.id),
+  http.get(
+    '/v1/traces/erasures/:id',
+    { onRequest: access.operators, schema: { summary: 'How far an erasure is', ...one } },
+    async (request) => viewErasureOf(database, access.operate(request).app, request.params.id),
   );
   const all = { querystring: appQuery, response: { 200: z.object({ items: z.array(erasureSchema) }) } };
-  http.get('/v1/traces/erasures', { schema: { summary: 'Erasures', ...all } }, async (request) => ({
-    items: (await readErasures(database, access.operate(request).app)).map(viewErasure),
-  }));
+  http.get(
+    '/v1/traces/erasures',
+    { onRequest: access.operators, schema: { summary: 'Erasures', ...all } },
+    async (request) => ({
+      items: (await readErasures(database, access.operate(request).app)).map(viewErasure),
+    }),
+  );
 }
 
 const readsQuery = appQuery.extend({
@@ -126,7 +148,7 @@ function serveReads(http: Http, { access, reads }: OperateRoutes): void {
     querystring: readsQuery,
     response: { 200: z.object({ items: z.array(readSchema) }) },
   };
-  http.get('/v1/traces/reads', { schema }, async (request) => {
+  http.get('/v1/traces/reads', { onRequest: access.operators, schema }, async (request) => {
     const { app } = access.operate(request);
     const { before, runId, limit } = request.query;
     const rows = await reads.list(app, { before, runId, count: limit });

@@ -267,6 +267,24 @@ describe('watching', () => {
     expect(unknown.status).toBe(404);
   });
 
+  beforeAll(() => stored(tailRun('open', 62).slice(0, 3)));
+
+  test.each(['/v1/traces/live', `/v1/traces/${idOf(tailRun('open', 62))}/live`])(
+    '%s ends soon after the key that opened it has lost its right',
+    async (path) => {
+      const key = `tail.watcher${path.length}`;
+      await store.putKey(key);
+      const headers = { authorization: `Bearer key-of-${key}` };
+      await eventually(async () => (await store.ask('GET', '/v1/traces', { key: `key-of-${key}` })).status === 200);
+      const response = await fetch(store.url + path, { headers });
+      expect(response.status).toBe(200);
+      await store.putKey(key, ['runs:read']);
+      // To its end: a stream that goes on would never come there.
+      await response.text();
+      expect((await fetch(store.url + path, { headers })).status).toBe(403);
+    },
+  );
+
   test('the runs of an app, and of no other', async () => {
     const events = eventsOf('/v1/traces/live');
     const first = events.next();

@@ -23,7 +23,9 @@ export type QueueRoutes = { bus: Bus; authorizer: Authorizer; factsBehind(): Pro
 
 export function serveQueues(http: Http, { bus, authorizer, factsBehind }: QueueRoutes): void {
   const schema = { summary: 'Work of the app that waits', response: { 200: answerSchema } };
-  http.get('/v1/traces/queues', { schema }, async (request) => {
+  const onRequest = async (request: Parameters<Authorizer['authorize']>[0]) =>
+    void authorizer.authorizeApp(request, 'traces');
+  http.get('/v1/traces/queues', { onRequest, schema }, async (request) => {
     const { app } = authorizer.authorizeApp(request, 'traces');
     try {
       const [think, act, behind] = await Promise.all([lengthsOf('think'), lengthsOf('act'), factsBehind()]);

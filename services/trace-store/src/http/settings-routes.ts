@@ -35,11 +35,11 @@ export function serveSettingsRoutes(
     querystring: appQuery,
     response: { 200: settingsSchema },
   };
-  http.get('/v1/traces/settings', { schema: shown }, async (request) =>
+  http.get('/v1/traces/settings', { onRequest: access.operators, schema: shown }, async (request) =>
     readSettings(database, access.operate(request).app),
   );
   const schema = { ...shown, summary: 'Replace what the app wants of its traces', body: settingsSchema };
-  http.put('/v1/traces/settings', { schema }, async (request) => {
+  http.put('/v1/traces/settings', { onRequest: access.operators, schema }, async (request) => {
     const { app, by } = access.operate(request);
     const settings = request.body;
     if (!policy.classes().includes(settings.class)) {
