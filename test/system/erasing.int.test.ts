@@ -52,7 +52,7 @@ test('nothing of it is left in any table of any service', { timeout: 180_000 }, 
     },
     { withinMs: 60_000, what: 'the erasure is finished' },
   );
-  expect(await placesOf(secret)).toEqual(['gateway.replies', 'runs.runs', 'tools.effects']);
+  expect(await placesOf(secret)).toEqual(['runs.runs', 'tools.effects']);
 
   await database.query(sqlOfDocs().replaceAll(`:'erasure'`, `'${asked.body.id}'`));
   expect(await placesOf(secret)).toEqual([]);

@@ -68,13 +68,14 @@ const services = {
       subjects.delta(every, every, 0).replace(/0$/, every),
       subjects.budgetReached(every, every),
       subjects.gatewayHint('*'),
+      subjects.forgotten('llm-gateway'),
       streamSubjects.GATEWAY_CHARGES,
       ...[streams.think, streams.charges, keyValueStream(settings)].flatMap(consume),
       ...measure(streams.think),
       ...declare('routes', 'budgets'),
       put(keys),
     ],
-    subscribe: [subjects.gatewayHint('*'), ...stops],
+    subscribe: [subjects.gatewayHint('*'), subjects.forget('llm-gateway'), ...stops],
   },
   'tool-runner': {
     publish: [
@@ -98,8 +99,9 @@ const services = {
       put(settings, 'traces_stored'),
       put(settings, 'redaction.*'),
       subjects.recordsStored(every, every),
+      subjects.forget('llm-gateway'),
     ],
-    subscribe: [subjects.recordsStored(every, every)],
+    subscribe: [subjects.recordsStored(every, every), subjects.forgotten('llm-gateway')],
   },
 } satisfies Record<string, NatsPermissions>;
 

@@ -76,6 +76,9 @@ export const subjects = {
   budgetReached: (app: string, name: string) => `pawl.budget.${app}.${name}`,
   /** Told when records of a run were stored. */
   recordsStored: (app: string, runId: string) => `pawl.stored.${app}.${runId}`,
+  /** Where a service is asked to forget what it keeps of runs or of a user, and where it says that it has. */
+  forget: (service: string) => `pawl.forget.${service}`,
+  forgotten: (service: string) => `pawl.forgotten.${service}`,
   /** Where workers of a subject hear that a call is not wanted any more. */
   toolCancelled: (subject: string) => `pawl.toolcancel.${subject}`,
 };

@@ -35,6 +35,7 @@ import { createObjectValidation } from './http/validate-object.ts';
 import { createKeyStore, type KeyStore } from './keys/key-store.ts';
 import { createJournal } from './ledger/journal.ts';
 import { createForgetting } from './retention/forget-replies.ts';
+import { createUserForgetting } from './retention/forget-users.ts';
 import { createRedact } from './retention/redact.ts';
 import type { CompleteDeps } from './openai/complete-call.ts';
 import { createAgentModel } from './openai/agent-model.ts';
@@ -80,7 +81,8 @@ export async function createGateway(
   const callDeps = { registry, rates, budgets, store, runLimits, slices, journal, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps, registry, rates, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
-  const forgetting = createForgetting({ database, log, keptDays, everyMs });
+  const ofReplies = { bus, database, log, keptDays, everyMs };
+  const forgetting = [createForgetting(ofReplies), createUserForgetting(ofReplies)];
   const thinkWork = createThinkWork({
     ...callDeps,
     bus,
@@ -97,7 +99,7 @@ export async function createGateway(
     close: [endpoints, health, budgets, registry, keys, rules, bus, database],
   });
   return {
-    parts: [connections, journal, leaseKeeper, slices, thresholds, forgetting, thinkWork, calls, listening],
+    parts: [connections, journal, leaseKeeper, slices, thresholds, ...forgetting, thinkWork, calls, listening],
     url: () => listening.url(),
   };
 }

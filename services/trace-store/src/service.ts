@@ -2,7 +2,7 @@
  * trace-store, put together: facts of the run log → Postgres → HTTP and the page.
  * The only place that constructs. Nothing is kept at module level, so it may be started several times in one process.
  */
-import { connectBus, connectKeys, type Bus } from '@pawl/bus';
+import { askToForget, connectBus, connectKeys, type Bus } from '@pawl/bus';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
@@ -147,7 +147,10 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
     { name: 'settings', run: () => tables.policy.refresh() },
     { name: 'retention', run: () => keepAndDrop(tables) },
     { name: 'notes', run: () => forgetOldNotes(tables) },
-    { name: 'erasures', run: () => eraseUsers({ tables, bus }) },
+    {
+      name: 'erasures',
+      run: () => eraseUsers({ tables, bus, forgetElsewhere: (what) => askToForget(bus, 'llm-gateway', what) }),
+    },
     { name: 'progress', run: () => archive.publishProgress() },
     ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
   ];

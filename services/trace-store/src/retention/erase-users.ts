@@ -1,15 +1,15 @@
 /**
  * Erasing users: every run that acted on a user's behalf, out of Postgres, out of the run log, and with it the whole results
- * of tools in the object store.
+ * of tools in the object store, and what other services keep of it and forget when they are asked.
  *
- * 1. A run is first marked as erased, so that nothing of it is stored again; then the results that its rows name go, then
- *    its subjects from the log, and its rows last. A killed job goes on where it was.
+ * 1. A run is forgotten elsewhere and marked as erased, so that nothing of it is stored again; then the results that its rows
+ *    name go, then its subjects from the log, and its rows last. A killed job goes on where it was.
  * 2. What is under legal hold stays and is counted. What still runs is erased once it has ended.
  * 3. The proof names no one: the hash of the ids of the erased runs, and what was found of them afterwards.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { removeCallResults, type Bus } from '@pawl/bus';
+import { removeCallResults, type Bus, type Forgetting } from '@pawl/bus';
 import { streams, subjects } from '@pawl/contracts';
 import {
   countLeft,
@@ -24,18 +24,24 @@ import {
 import { readRecords, type BodyLimits } from '../store/record-rows.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
 
-export type EraseOptions = { tables: TraceTables; bus: Bus };
+export type EraseOptions = {
+  tables: TraceTables;
+  bus: Bus;
+  /** Has other services forget; throws when one of them did not say that it has. */
+  forgetElsewhere(what: Forgetting): Promise<void>;
+};
 
 /** Goes on with every erasure that is not finished. */
 export async function eraseUsers(options: EraseOptions): Promise<void> {
   for (const erasure of await openErasures(options.tables.database)) await eraseUser(options, erasure);
 }
 
-async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): Promise<void> {
+async function eraseUser({ tables, bus, forgetElsewhere }: EraseOptions, erasure: OpenErasure): Promise<void> {
   const { database } = tables;
   for (;;) {
     const runIds = await runsToErase(database, erasure);
     if (runIds.length === 0) break;
+    await forgetElsewhere({ app: erasure.app, runIds });
     for (const runId of runIds) {
       const key = { app: erasure.app, runId };
       await markErased(database, key, erasure.id);
@@ -46,7 +52,9 @@ async function eraseUser({ tables, bus }: EraseOptions, erasure: OpenErasure): P
   }
   const left = await countLeft(database, erasure);
   await noteProgress(database, erasure.id, left);
-  if (left.runsActive + left.runsHeld === 0) await finishErasure(database, erasure.id, await proveErased(bus, left));
+  if (left.runsActive + left.runsHeld > 0) return;
+  await forgetElsewhere({ app: erasure.app, runIds: [], userId: erasure.user_id });
+  await finishErasure(database, erasure.id, await proveErased(bus, left));
 }
 
 /** What an observation shows is short: no run's rows are too large to be read at once. */

@@ -1,7 +1,7 @@
 /** Keeping, dropping, holding and erasing, on a real Postgres and a real run log. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectBus, type Bus } from '@pawl/bus';
-import { sha256, slotOf, streams, subjects, type Fact } from '@pawl/contracts';
+import { connectBus, type Bus, type Forgetting } from '@pawl/bus';
+import { sha256, slotOf, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { publishFact } from '@pawl/bus';
 import { noRules } from '@pawl/redaction';
@@ -197,6 +197,9 @@ describe('bodies', () => {
 });
 
 describe('erasing a user', () => {
+  const asked: Forgetting[] = [];
+  const forgetElsewhere = async (what: Forgetting) => void asked.push(what);
+
   test('takes out every run, from the rows and the log, for good, and proves it', async () => {
     const tables = await tablesWith({});
     const facts = runOf('erase', 3);
@@ -207,7 +210,7 @@ describe('erasing a user', () => {
     await writeBatch(tables, readingsOf([...facts, ...others]));
     const id = await requestErasure(database, { app: 'erase', userId: 'lin.wei', requestedBy: 'ops' });
     expect(await requestErasure(database, { app: 'erase', userId: 'lin.wei', requestedBy: 'ops' })).toBe(id);
-    await eraseUsers({ tables, bus });
+    await eraseUsers({ tables, bus, forgetElsewhere });
     const [row] = await readErasures(database, 'erase', id);
     expect(row).toMatchObject({ runs_erased: '1', records_erased: '17', runs_held: '0', runs_active: '0' });
     expect(JSON.parse(row?.proof ?? '')).toEqual({
@@ -226,6 +229,31 @@ describe('erasing a user', () => {
     expect(await count('erase')).toEqual([1, 17, 0]);
     const dump = await database.query('select * from traces.erasures');
     expect(JSON.stringify(dump)).not.toContain('lin.wei');
+    expect(asked).toEqual([
+      { app: 'erase', runIds: [idOf(facts)] },
+      { app: 'erase', runIds: [], userId: 'lin.wei' },
+    ]);
+  });
+
+  test('is not done before others have forgotten, too, and asks them again', async () => {
+    const tables = await tablesWith({});
+    const facts = runOf('away', 3);
+    await writeBatch(tables, readingsOf(facts));
+    const id = await requestErasure(database, { app: 'away', userId: 'lin.wei', requestedBy: 'ops' });
+    const away = new UnavailableError('nobody answers');
+    for (const isAway of [() => true, ({ userId }: Forgetting) => userId !== undefined]) {
+      const erasing = eraseUsers({
+        tables,
+        bus,
+        forgetElsewhere: async (what) => {
+          if (isAway(what)) throw away;
+        },
+      });
+      await expect(erasing).rejects.toBe(away);
+      expect((await readErasures(database, 'away', id))[0]?.finished_at).toBeNull();
+    }
+    await eraseUsers({ tables, bus, forgetElsewhere });
+    expect((await readErasures(database, 'away', id))[0]).toMatchObject({ runs_erased: '1', proof: expect.anything() });
   });
 
   test('waits for runs that go on and for holds to be lifted, and says so', async () => {
@@ -234,7 +262,7 @@ describe('erasing a user', () => {
     await writeBatch(tables, readingsOf([...held, ...active.slice(0, 5)]));
     const hold = await addHold(database, { app: 'wait', runId: idOf(held), userId: null, reason: 'r', by: 'ops' });
     const id = await requestErasure(database, { app: 'wait', userId: 'lin.wei', requestedBy: 'ops' });
-    await eraseUsers({ tables, bus });
+    await eraseUsers({ tables, bus, forgetElsewhere });
     expect((await readErasures(database, 'wait', id))[0]).toMatchObject({
       finished_at: null,
       runs_erased: '0',
@@ -243,7 +271,7 @@ describe('erasing a user', () => {
     });
     await liftHold(database, 'wait', hold.id);
     await writeBatch(tables, readingsOf(active));
-    await eraseUsers({ tables, bus });
+    await eraseUsers({ tables, bus, forgetElsewhere });
     expect((await readErasures(database, 'wait', id))[0]).toMatchObject({ runs_erased: '2', runs_active: '0' });
     expect(await count('wait')).toEqual([0, 0, 0]);
   });
@@ -255,10 +283,10 @@ describe('erasing a user', () => {
     await writeBatch(tables, readingsOf(facts.slice(-1)));
     const id = await requestErasure(database, { app: 'race', userId: 'lin.wei', requestedBy: 'ops' });
     await Promise.all([
-      eraseUsers({ tables, bus }),
+      eraseUsers({ tables, bus, forgetElsewhere }),
       ...Array.from({ length: 10 }, () => writeBatch(tables, readingsOf(facts))),
     ]);
-    await eraseUsers({ tables, bus });
+    await eraseUsers({ tables, bus, forgetElsewhere });
     await writeBatch(tables, readingsOf(facts));
     expect(await count('race')).toEqual([0, 0, 0]);
     expect((await readErasures(database, 'race', id))[0]?.finished_at).not.toBeNull();

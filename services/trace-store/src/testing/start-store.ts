@@ -1,5 +1,5 @@
 /** trace-store as a whole for a test: on real servers, with keys of several roles, and what asks it. */
-import { connectBus, connectKeys, publishFact, type Bus } from '@pawl/bus';
+import { connectBus, connectKeys, publishFact, serveForgetting, type Bus } from '@pawl/bus';
 import { sha256, type Fact, type Scope } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { createLog, startParts, stopParts } from '@pawl/service';
@@ -47,6 +47,8 @@ export async function startStore(
   await startParts(store.parts);
   const bus = await connectBus({ url: servers.natsUrl, name: 'test' });
   const keys = await connectKeys(bus);
+  // The gateway, which has nothing to forget here.
+  serveForgetting(bus, { service: 'llm-gateway', forget: async () => {}, onError() {} });
   const database = connectDatabase({ url: servers.databaseUrl, applicationName: 'test' });
   const url = store.url();
   return {
