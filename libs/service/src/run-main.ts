@@ -3,6 +3,7 @@ import { RejectedError, UnavailableError } from '@pawl/contracts';
 import { migrate } from '@pawl/db';
 import type { Telemetry } from '@pawl/telemetry';
 import { ConfigError, databaseOptionsOf, migrationConfig } from './config.ts';
+import { quitOnSignal } from './early-signals.ts';
 import { createLog, type Log } from './log.ts';
 import { runService, type Part } from './run-service.ts';
 import { serveStarting } from './serve-starting.ts';
@@ -25,18 +26,15 @@ type MainConfig = {
 
 /** Runs a service until it is told to stop; telemetry is flushed last. Ends the process. */
 export async function runMain<C extends MainConfig>(main: Main<C>): Promise<void> {
+  quitOnSignal();
   await runTask(async () => {
     const config = main.loadConfig();
     const log = createLog(main.name, config.PAWL_LOG_LEVEL);
-    // Without a listener, the first process of a container is not ended by a signal.
-    const quit = () => process.exit(0);
-    process.on('SIGTERM', quit).on('SIGINT', quit);
     const starting = await serveStarting({ host: config.PAWL_HOST, port: config.PAWL_PORT });
     const { parts } = await main.create(config, log, (line) => {
       log.info(line);
       starting.waitFor(line);
     });
-    process.off('SIGTERM', quit).off('SIGINT', quit);
     const telemetry: Part = { name: 'telemetry', start: async () => {}, stop: () => main.telemetry.shutdown() };
     const handover: Part = { name: 'starting', start: starting.close, stop: async () => {} };
     const inOrder = [telemetry, ...parts.slice(0, -1), handover, ...parts.slice(-1)];

@@ -2,6 +2,7 @@
  * The life of a service: parts start in order and stop in reverse. On SIGTERM or SIGINT it first says that it drains,
  * serves on for a moment so that load balancers notice, then stops; a second signal ends it at once.
  */
+import { leaveSignals } from './early-signals.ts';
 import type { Log } from './log.ts';
 
 export type Part = {
@@ -66,6 +67,7 @@ export async function runService(options: ServiceOptions): Promise<void> {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  leaveSignals();
   try {
     await Promise.race([startInto(started, { parts, isStopping: () => signals > 0 }), stopped.promise]);
     if (signals === 0) log.info('started');

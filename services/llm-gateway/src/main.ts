@@ -1,6 +1,11 @@
-/** Process entry. Telemetry first: what it instruments must not be loaded before. */
-import { startTelemetry, telemetryConfig } from '@pawl/telemetry';
+/**
+ * Process entry. Signals first, before anything else is so much as loaded; then telemetry: what it instruments must not be loaded
+ * before.
+ */
+import { quitOnSignal } from '@pawl/service/early-signals';
 
+quitOnSignal();
+const { startTelemetry, telemetryConfig } = await import('@pawl/telemetry');
 const telemetry = await startTelemetry(telemetryConfig('pawl-llm-gateway'));
 const { runMain } = await import('@pawl/service');
 const { loadConfig } = await import('./config.ts');
