@@ -80,9 +80,23 @@ async function put(key: string, path: string, object: { kind: string; metadata: 
   expect((await send('PUT', `/v1/${path}/${object.metadata.name}`, { key, body })).status).toBe(200);
 }
 
-/** What the provider would bill, also for calls of which nobody heard the end. */
-function metered(): bigint {
-  return sim.requests.reduce((sum, { usage }) => sum + BigInt(usage.completionTokens) * 1_000n, 0n);
+/** What the provider would bill, also for calls of which nobody heard the end. Nobody leaves but the gateway that is killed. */
+function metered() {
+  const costOf = (requests: typeof sim.requests) =>
+    requests.reduce((sum, { usage }) => sum + BigInt(usage.completionTokens) * 1_000n, 0n);
+  const { requests } = sim;
+  return { all: costOf(requests), living: costOf(requests.filter(({ outcome }) => outcome !== 'aborted')) };
+}
+
+/** The name by which a gateway holds money: that of the hold of its only call. */
+async function ownerOf(url: string): Promise<string> {
+  const asking = calls.ask('run, keyed', url);
+  const [hold] = await eventually(async () => {
+    const rows = await database.query<{ owner: string }>('select owner from gateway.holds');
+    return rows.length === 1 && rows;
+  });
+  expect(await asking).toBe('answered');
+  return hold?.owner ?? '';
 }
 
 /** How many of each outcome came of calls that are made at once. */
@@ -100,17 +114,21 @@ function inTurn(ofKinds: readonly Kind[], count: number): Kind[] {
 
 const ofRun = kinds.filter((kind) => kind !== 'app');
 const tooMany = 12;
+const victim = 1;
 
 it('M1, M2, M17: no cent above a limit, and none withheld, whatever dies', { timeout: 400_000 }, async () => {
   // What the run may spend is known from its own thinking.
   expect(await calls.ask('think work')).toBe('answered');
   const isLimitKnown = async () => (await database.query('select from gateway.run_limits')).length === 1;
   await eventually(isLimitKnown);
+  const owner = await ownerOf(gateways.urls[victim] ?? '');
 
   const watcher = watch(watching);
   const asking = askAll(inTurn(kinds, callsAtOnce));
   await eventually(() => sim.requestCount >= 10, { withinMs: 60_000 });
-  await gateways.kill(1);
+  await gateways.kill(victim);
+  watching.dead = { owner, rows: 0 };
+  watching.dead.rows = (await look(watching)).rowsOfDead;
   await gateways.stopPostgres();
   const goneAt = performance.now();
   await eventually(() => performance.now() - goneAt >= outageMs);

@@ -13,7 +13,8 @@ export type Kind = (typeof kinds)[number];
 export type Outcome = string;
 
 export type Calls = {
-  ask(kind: Kind): Promise<Outcome>;
+  /** `url`: the gateway that is asked first. */
+  ask(kind: Kind, url?: string): Promise<Outcome>;
   stop(): Promise<void>;
 };
 
@@ -39,8 +40,8 @@ export async function openCalls(options: CallsOptions): Promise<Calls> {
   });
   const recovered = createRecovery(urls);
   let asked = 0;
-  const overHttp = async (kind: Kind): Promise<Outcome> => {
-    const first = asked;
+  const overHttp = async (kind: Kind, of: string | undefined): Promise<Outcome> => {
+    const first = of === undefined ? asked : urls.indexOf(of);
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const url = urls[(first + attempt) % urls.length] ?? '';
       const outcome = await post(url, { ...options, headers: headersOf(kind, run.runId) }).catch(() => undefined);
@@ -58,9 +59,9 @@ export async function openCalls(options: CallsOptions): Promise<Calls> {
     return error?.code === 'budget_exceeded' ? 'refused' : `${error?.code}: ${error?.message}`;
   };
   return {
-    async ask(kind) {
+    async ask(kind, url) {
       asked += 1;
-      return kind === 'think work' ? await byThinkWork() : await overHttp(kind);
+      return kind === 'think work' ? await byThinkWork() : await overHttp(kind, url);
     },
     stop: () => following.stop(),
   };
