@@ -53,13 +53,18 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** The caller's fault: answered with the code's 4xx status, and a message that caused it is terminated. */
+/**
+ * The caller's fault: answered with the code's 4xx status, and a message that caused it is terminated. `members` are told beside
+ * the code, for programs (extension members of RFC 9457).
+ */
 export class RejectedError extends Error {
   override readonly name = 'RejectedError';
   readonly code: ErrorCode;
-  constructor(code: ErrorCode, detail: string) {
+  readonly members: Readonly<Record<string, unknown>>;
+  constructor(code: ErrorCode, detail: string, members: Readonly<Record<string, unknown>> = {}) {
     super(detail);
     this.code = code;
+    this.members = members;
   }
 }
 

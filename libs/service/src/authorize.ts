@@ -127,7 +127,8 @@ function callerOfToken({ headers }: Asking, bearer: VerifiedBearer | Error, keys
   const asked = headers['x-pawl-app'];
   const [only, ...others] = apps;
   if (asked === undefined && others.length > 0) {
-    throw new RejectedError('forbidden', `the token is of several apps: name one of ${apps.join(', ')} as x-pawl-app`);
+    const detail = `the token is of several apps: name one of ${apps.join(', ')} as x-pawl-app`;
+    throw new RejectedError('forbidden', detail, { apps: apps.filter((app) => keys.apps().includes(app)) });
   }
   const app = asked ?? only;
   if (typeof app !== 'string' || !apps.includes(app)) {

@@ -32,7 +32,8 @@ function describeFailure(error: Error): object {
 }
 
 function problemOf(error: FastifyError | Error): Problem {
-  if (error instanceof RejectedError || error instanceof UnavailableError) return problem(error.code, error.message);
+  if (error instanceof RejectedError) return { ...error.members, ...problem(error.code, error.message) };
+  if (error instanceof UnavailableError) return problem(error.code, error.message);
   if (hasZodFastifySchemaValidationErrors(error)) {
     const mistakes = error.validation.map(({ instancePath, message }) => describeMistake(instancePath, message));
     return problem('invalid_request', mistakes.join('; '));

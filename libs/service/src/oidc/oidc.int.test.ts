@@ -161,6 +161,7 @@ describe('a token of the issuer', () => {
     expect((await ask('/runs', token)).body).toMatchObject({
       status: 403,
       detail: expect.stringContaining('shop, desk'),
+      apps: ['shop', 'desk'],
     });
     for (const name of ['shop', 'desk'] as const) {
       const other = name === 'shop' ? 'desk' : 'shop';
