@@ -4,25 +4,35 @@
  * is acknowledged, so that a later piece of work with the same content never loses its body.
  */
 import { nuid } from '@nats-io/nats-core';
-import { buckets, sha256, UnavailableError } from '@pawl/contracts';
+import { buckets, objectStream, sha256, UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
+import { objectSubjects } from './object-subjects.ts';
 
 const workPrefix = 'work-';
+const pieceBytes = 16 * 1024;
 
 /** Stores a body for good and gives its name; the same content is stored once. */
 export async function storeContent(bus: Bus, body: Uint8Array): Promise<string> {
   const name = sha256(body);
   const known = await orUnavailable(bus.claims.info(name));
-  if (!known) await orUnavailable(bus.claims.putBlob({ name }, body), 30_000);
+  if (!known) await putBody(bus, name, body);
   return name;
 }
 
 /** Stores the body of one piece of work and gives its name. */
 export async function storeWorkBody(bus: Bus, body: Uint8Array): Promise<string> {
   const name = `${workPrefix}${nuid.next()}`;
-  await orUnavailable(bus.claims.putBlob({ name }, body), 30_000);
+  await putBody(bus, name, body);
   return name;
+}
+
+/** In small pieces: the client copies what it was given for each message of 128 KiB that it sends. */
+async function putBody(bus: Bus, name: string, body: Uint8Array): Promise<void> {
+  function* pieces() {
+    for (let from = 0; from < body.length; from += pieceBytes) yield body.subarray(from, from + pieceBytes);
+  }
+  await orUnavailable(bus.claims.put({ name }, ReadableStream.from(pieces())), 30_000);
 }
 
 /** Throws `UnavailableError` when it is not there. */
@@ -37,13 +47,8 @@ export async function dropWorkBody(bus: Bus, name: string): Promise<void> {
   if (!name.startsWith(workPrefix)) return;
   const info = await orUnavailable(bus.claims.info(name));
   if (!info) return;
-  const stream = `OBJ_${buckets.claims}`;
-  const key = Buffer.from(name).toString('base64url');
-  await orUnavailable(bus.jsm.streams.purge(stream, { filter: `$O.${buckets.claims}.C.${info.nuid}` }));
-  await orUnavailable(bus.jsm.streams.purge(stream, { filter: `$O.${buckets.claims}.M.${padded(key)}` }));
-}
-
-/** The object store's names are padded base64url. */
-function padded(key: string): string {
-  return key.padEnd(Math.ceil(key.length / 4) * 4, '=');
+  const at = objectSubjects(buckets.claims);
+  const stream = objectStream(buckets.claims);
+  await orUnavailable(bus.jsm.streams.purge(stream, { filter: at.chunks(info.nuid) }));
+  await orUnavailable(bus.jsm.streams.purge(stream, { filter: at.entry(name) }));
 }

@@ -12,8 +12,9 @@ export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
 export { connectRedactionRules, tellRedactionRules, type RedactionRulesOf } from './redaction-rules.ts';
 export { connectRegistry, type Registry } from './registry.ts';
-export { moveResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';
+export { adoptResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';
+export { sweepResults } from './sweep-results.ts';
 export {
   consumeWork,
   ensureWorkQueue,

@@ -94,7 +94,8 @@ function recordSend(message: Outgoing, startedAtMs: number): void {
   });
 }
 
-function isSlotTaken(error: unknown): boolean {
+/** Whether a message was refused because its subject holds one already. */
+export function isSlotTaken(error: unknown): boolean {
   if (!(error instanceof JetStreamApiError)) return false;
   return (
     error.code === JetStreamApiCodes.StreamWrongLastSequence ||

@@ -5,7 +5,6 @@ import { connectBus, type Bus } from './connect.ts';
 import { createDefinitions } from './definitions.ts';
 import { connectKeys } from './keys.ts';
 import { connectRegistry } from './registry.ts';
-import { moveResult, openResult, putResult } from './results.ts';
 
 let nats: BreakableNats;
 let here: Bus;
@@ -150,7 +149,7 @@ describe('keys', () => {
   });
 });
 
-describe('definitions and results', () => {
+describe('definitions', () => {
   const definition = (description: string): Definition => ({
     v: 1,
     agent: {
@@ -179,36 +178,5 @@ describe('definitions and results', () => {
     expect(await createDefinitions(there).get(hash)).toEqual(large);
     expect(await createDefinitions(there).put(large)).toBe(hash);
     await expect(createDefinitions(there).get('0'.repeat(64))).rejects.toThrow(UnavailableError);
-  });
-
-  test('results are stored whole, replaced, moved, and undefined where there is none', async () => {
-    const ref = 'demo/run_1/0/1';
-    async function* bytesOf(...texts: string[]) {
-      for (const text of texts) yield Buffer.from(text);
-    }
-    const read = async (of: string) => {
-      const stored = await openResult(there, of);
-      return stored && Buffer.concat(await Array.fromAsync(stored.chunks)).toString();
-    };
-    await putResult(here, { ref, contentType: 'image/png' }, bytesOf('ß'.repeat(1_500_000), 'ß'.repeat(1_500_000)));
-    expect(await read(ref)).toBe('ß'.repeat(3_000_000));
-    expect(await openResult(there, ref)).toMatchObject({ bytes: 6_000_000, contentType: 'image/png' });
-    await putResult(here, { ref }, bytesOf('second'));
-    expect(await read(ref)).toBe('second');
-    await putResult(here, { ref: 'staged' }, bytesOf('third'));
-    await moveResult(here, 'staged', ref);
-    expect([await read(ref), await read('staged')]).toEqual(['third', undefined]);
-    await putResult(here, { ref }, bytesOf());
-    expect(await read(ref)).toBe('');
-    expect(await read('demo/run_1/9/9')).toBeUndefined();
-  });
-
-  test('a result whose source breaks off is not stored', async () => {
-    async function* breaking() {
-      yield Buffer.alloc(300_000);
-      throw new Error('broke off');
-    }
-    await expect(putResult(here, { ref: 'demo/run_2/0/0' }, breaking())).rejects.toThrow('broke off');
-    expect(await openResult(there, 'demo/run_2/0/0')).toBeUndefined();
   });
 });

@@ -1,14 +1,26 @@
 /**
  * Whole results of tools whose observation shows only a part: kept in the object store, written and read piece by piece, so that
  * a large one never has to be in memory. A reference is a path that begins with `<app>/<runId>/`.
+ *
+ * Nothing lies there without a name: an entry `staged/…` stands before the first byte, and goes once the reference stands. So
+ * whatever a crash leaves is found by that name and its age (`sweepResults`).
  */
-import { buckets, UnavailableError } from '@pawl/contracts';
+import { createHash } from 'node:crypto';
+import { headers, nuid } from '@nats-io/nats-core';
+import { buckets, objectStream, UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
+import { objectSubjects, padded } from './object-subjects.ts';
+import { isSlotTaken } from './publish.ts';
 
-/** The store copies what it has for each message of 128 KiB that it sends, so pieces should be small beside that. */
-const chunkBytes = 16 * 1024;
-const stream = `OBJ_${buckets.results}`;
+/** Bytes of a message. */
+const chunkBytesMax = 128 * 1024;
+const stream = objectStream(buckets.results);
+const at = objectSubjects(buckets.results);
+/** Begins the name of what belongs to nobody yet. */
+export const stagedPrefix = 'staged/';
+/** How often two that write the same result may get in each other's way. */
+const triesMax = 20;
 
 export type StoredResult = {
   bytes: number;
@@ -16,6 +28,20 @@ export type StoredResult = {
   contentType: string | undefined;
   /** Ends early when nobody reads on. Throws `UnavailableError`. */
   chunks: AsyncIterable<Uint8Array>;
+};
+
+/** An entry as every client of object stores reads it. `heir` is the reference that takes over a staged one. */
+type Entry = {
+  name: string;
+  bucket: string;
+  nuid: string;
+  size: number;
+  chunks: number;
+  digest?: string;
+  mtime?: string;
+  deleted: boolean;
+  options: { max_chunk_size: number };
+  metadata: { contentType?: string; heir?: string };
 };
 
 /**
@@ -27,30 +53,106 @@ export async function putResult(
   { ref, contentType }: { ref: string; contentType?: string },
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const metadata = contentType === undefined ? {} : { metadata: { contentType } };
-  // No limit of time: a tool may take long to say all that it has to say, and its own deadline rules.
-  await orUnavailable(bus.results.put({ name: ref, ...metadata }, ReadableStream.from(pieces(chunks))), noLimitMs);
+  const id = nuid.next();
+  const isStaged = ref.startsWith(stagedPrefix);
+  const staged = isStaged ? ref : `${stagedPrefix}${id}`;
+  const max_chunk_size = Math.min(chunkBytesMax, bus.connection.info?.max_payload ?? chunkBytesMax);
+  const about = { bucket: buckets.results, nuid: id, deleted: false, options: { max_chunk_size } } as const;
+  const metadata = { ...(isStaged ? {} : { heir: ref }), ...(contentType === undefined ? {} : { contentType }) };
+  await writeEntry(bus, { ...about, name: staged, size: 0, chunks: 0, metadata });
+  const written = await writeChunks(bus, { id, bytesMax: max_chunk_size }, chunks).catch(async (error: unknown) => {
+    await removeResult(bus, staged).catch(() => undefined);
+    throw error;
+  });
+  const whole = { ...about, ...written, mtime: new Date().toISOString() };
+  if (isStaged) return await writeEntry(bus, { ...whole, name: staged, metadata });
+  await settle(bus, { ...whole, name: ref, metadata: contentType === undefined ? {} : { contentType } });
+  await dropEntry(bus, staged).catch(() => undefined);
 }
 
-const noLimitMs = 2_147_483_647;
+/** Gives what a staged one holds to a reference, in the place of what was there. Throws `UnavailableError`. */
+export async function adoptResult(bus: Bus, staged: string, ref: string): Promise<void> {
+  const entry = await entryOf(bus, staged);
+  if (!entry) throw new UnavailableError('a staged result is not there any more');
+  const { heir: _heir, ...metadata } = entry.metadata;
+  // Who sweeps has to see that the bytes are another's from now on.
+  await writeEntry(bus, { ...entry, metadata: { ...metadata, heir: ref } });
+  await settle(bus, { ...entry, name: ref, metadata });
+  await dropEntry(bus, staged).catch(() => undefined);
+}
 
-/** The store puts together what it is given. */
-async function* pieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; at += chunkBytes) yield chunk.subarray(at, at + chunkBytes);
+/** Puts an entry in the place of what was there, whose bytes go first: none are left without a name. */
+async function settle(bus: Bus, entry: Entry): Promise<void> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    try {
+      await writeEntry(bus, entry, { lastSubjectSequence: 0 });
+      return;
+    } catch (error) {
+      if (!isSlotTaken(error)) throw error;
+    }
+    // Its own, from a try whose answer was lost.
+    if ((await entryOf(bus, entry.name))?.nuid === entry.nuid) return;
+    await removeResult(bus, entry.name);
   }
+  throw new UnavailableError(`others write the result ${entry.name}, too`);
+}
+
+async function writeEntry(bus: Bus, entry: Entry, expect?: { lastSubjectSequence: number }): Promise<void> {
+  const rollup = headers();
+  rollup.set('Nats-Rollup', 'sub');
+  const published = bus.js.publish(at.entry(entry.name), JSON.stringify(entry), {
+    headers: rollup,
+    ...(expect ? { expect } : {}),
+  });
+  await orUnavailable(published);
+}
+
+/** Gives what the whole says of itself. */
+async function writeChunks(
+  bus: Bus,
+  { id, bytesMax }: { id: string; bytesMax: number },
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<Pick<Entry, 'size' | 'chunks' | 'digest'>> {
+  const sha256 = createHash('sha256');
+  let size = 0;
+  let count = 0;
+  for await (const chunk of inSizes(chunks, bytesMax)) {
+    sha256.update(chunk);
+    size += chunk.length;
+    count += 1;
+    await orUnavailable(bus.js.publish(at.chunks(id), chunk));
+  }
+  const digest = `SHA-256=${padded(sha256.digest('base64url'))}`;
+  return { size, chunks: count, digest };
+}
+
+/** The same bytes in pieces of one size, the last one excepted. */
+async function* inSizes(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
+  let kept: Uint8Array[] = [];
+  let room = bytes;
+  for await (const chunk of chunks) {
+    for (let from = 0; from < chunk.length;) {
+      const piece = chunk.subarray(from, from + room);
+      kept.push(piece);
+      from += piece.length;
+      room -= piece.length;
+      if (room > 0) continue;
+      yield Buffer.concat(kept);
+      kept = [];
+      room = bytes;
+    }
+  }
+  if (kept.length > 0) yield Buffer.concat(kept);
 }
 
 /** What is stored under a reference, or undefined. The caller checks that the reference belongs to its run. */
 export async function openResult(bus: Bus, ref: string): Promise<StoredResult | undefined> {
-  const info = await orUnavailable(bus.results.info(ref));
-  if (!info || info.deleted) return undefined;
-  const { nuid, size: bytes, chunks } = info;
-  return { bytes, contentType: info.metadata?.['contentType'], chunks: chunksOf(bus, { nuid, count: chunks }) };
+  const entry = await entryOf(bus, ref);
+  return entry && { bytes: entry.size, contentType: entry.metadata.contentType, chunks: chunksOf(bus, entry) };
 }
 
-async function* chunksOf(bus: Bus, { nuid, count }: { nuid: string; count: number }): AsyncGenerator<Uint8Array> {
-  const subject = `$O.${buckets.results}.C.${nuid}`;
+async function* chunksOf(bus: Bus, { nuid: id, chunks: count }: Entry): AsyncGenerator<Uint8Array> {
+  const subject = at.chunks(id);
   let seq = 1;
   for (let read = 0; read < count; read += 1) {
     const query = { seq, next_by_subj: subject };
@@ -64,15 +166,30 @@ async function* chunksOf(bus: Bus, { nuid, count }: { nuid: string; count: numbe
   }
 }
 
-/** Gives a stored result another reference, in the place of what was there. Throws `UnavailableError`. */
-export async function moveResult(bus: Bus, from: string, to: string): Promise<void> {
-  await orUnavailable(bus.results.delete(to));
-  await orUnavailable(bus.results.update(from, { name: to }));
+/** Removes a stored result with its name; nothing happens where there is none. Throws `UnavailableError`. */
+export async function removeResult(bus: Bus, ref: string): Promise<void> {
+  const found = await findEntry(bus, ref);
+  if (!found) return;
+  await orUnavailable(bus.jsm.streams.purge(stream, { filter: at.chunks(found.entry.nuid) }));
+  // Not the entry of whoever was quicker to put another one in its place.
+  await orUnavailable(bus.jsm.streams.purge(stream, { filter: at.entry(ref), seq: found.sequence + 1 }));
 }
 
-/** Removes a stored result; nothing happens where there is none. Throws `UnavailableError`. */
-export async function removeResult(bus: Bus, ref: string): Promise<void> {
-  await orUnavailable(bus.results.delete(ref));
+async function dropEntry(bus: Bus, name: string): Promise<void> {
+  await orUnavailable(bus.jsm.streams.purge(stream, { filter: at.entry(name) }));
+}
+
+async function entryOf(bus: Bus, name: string): Promise<Entry | undefined> {
+  const entry = (await findEntry(bus, name))?.entry;
+  // Clients of object stores leave the names of what they delete.
+  return entry?.deleted === true ? undefined : entry;
+}
+
+async function findEntry(bus: Bus, name: string): Promise<{ entry: Entry; sequence: number } | undefined> {
+  const message = await orUnavailable(bus.jsm.streams.getMessage(stream, { last_by_subj: at.entry(name) }));
+  if (!message) return undefined;
+  const entry = message.json<Entry>();
+  return { entry: { ...entry, metadata: entry.metadata ?? {} }, sequence: message.seq };
 }
 
 /**
@@ -80,12 +197,24 @@ export async function removeResult(bus: Bus, ref: string): Promise<void> {
  * plain text, and its pictures and files. Throws `UnavailableError`.
  */
 export async function removeCallResults(bus: Bus, ref: string): Promise<void> {
-  await removeResult(bus, ref);
+  const mediaOf = (number: number) => `${ref}/media-${number}`;
+  let count = 0;
+  while (await entryOf(bus, mediaOf(count))) count += 1;
+  // The last first, so that who was interrupted finds all that are left.
+  for (let number = count - 1; number >= 0; number -= 1) await removeResult(bus, mediaOf(number));
   await removeResult(bus, `${ref}/text`);
-  for (let number = 0; ; number += 1) {
-    const media = `${ref}/media-${number}`;
-    const info = await orUnavailable(bus.results.info(media));
-    if (!info) return;
-    await removeResult(bus, media);
-  }
+  await removeResult(bus, ref);
+}
+
+/** An entry as who sweeps sees it. */
+export function parseEntry(text: string): { name: string; id: string; heir: string | undefined } | undefined {
+  const { name, nuid: id, metadata } = JSON.parse(text) as Partial<Entry>;
+  return name === undefined || id === undefined ? undefined : { name, id, heir: metadata?.heir };
+}
+
+/** Removes a staged result, but not its bytes where they are another's by now. */
+export async function dropStaged(bus: Bus, { name, id, heir }: { name: string; id: string; heir: string | undefined }) {
+  const isAdopted = heir !== undefined && (await entryOf(bus, heir))?.nuid === id;
+  if (isAdopted) await dropEntry(bus, name);
+  else await removeResult(bus, name);
 }

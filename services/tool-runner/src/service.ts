@@ -1,11 +1,11 @@
 /** Composition root of the tool-runner: what it is made of, in the order in which it starts. */
 import { hostname } from 'node:os';
 import {
+  adoptResult,
   connectBus,
   connectKeys,
   connectRegistry,
   createDefinitions,
-  moveResult,
   openResult,
   putResult,
   removeResult,
@@ -142,7 +142,7 @@ function resultsOf(bus: Bus): ResultStore {
   return {
     put: (of, chunks) => putResult(bus, of, chunks),
     open: (ref) => openResult(bus, ref),
-    move: (from, to) => moveResult(bus, from, to),
+    adopt: (staged, ref) => adoptResult(bus, staged, ref),
     remove: (ref) => removeResult(bus, ref),
   };
 }

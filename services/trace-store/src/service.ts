@@ -37,6 +37,7 @@ import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
 import { findLeaks, type Leak } from './retention/leak-scan.ts';
+import { createResultExpiry } from './retention/expire-results.ts';
 import { createMaintenance, type Chore } from './retention/maintenance.ts';
 import { createPolicy } from './retention/policy.ts';
 import { forgetOldNotes, keepAndDrop } from './retention/retention.ts';
@@ -140,6 +141,9 @@ export async function scanForLeaks(
 }
 
 /** What is done again and again, in this order. */
+/** What is kept by weeks needs no closer look at each of its results. */
+const resultsEveryMs = 6 * 3_600_000;
+
 function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: number }): Chore[] {
   const { tables, bus, archiveAfterMs: afterMs } = options;
   const archive = createArchive({ bus, tables });
@@ -147,6 +151,7 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
     { name: 'settings', run: () => tables.policy.refresh() },
     { name: 'retention', run: () => keepAndDrop(tables) },
     { name: 'notes', run: () => forgetOldNotes(tables) },
+    { name: 'results', run: createResultExpiry({ tables, bus, everyMs: resultsEveryMs }) },
     {
       name: 'erasures',
       run: () => eraseUsers({ tables, bus, forgetElsewhere: (what) => askToForget(bus, 'llm-gateway', what) }),

@@ -9,10 +9,13 @@ export type ResultPart =
   | { format: 'media'; contentType: string; /** Tells several of one call apart. */ number: number };
 
 export type ResultStore = {
-  /** Stores what comes, piece by piece; what `chunks` throws is thrown. Throws `UnavailableError`. */
+  /**
+   * Stores what comes, piece by piece; what `chunks` throws is thrown. What is stored as `staged/<name>` goes after a time unless
+   * it is adopted. Throws `UnavailableError`.
+   */
   put(of: { ref: string; contentType?: string }, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   open(ref: string): Promise<OpenResult | undefined>;
-  move(from: string, to: string): Promise<void>;
+  adopt(staged: string, ref: string): Promise<void>;
   remove(ref: string): Promise<void>;
 };
 
@@ -74,7 +77,7 @@ export function createSpool(store: ResultStore, place: CallPlace): Spool {
     },
     async adopt(part, staged) {
       const { ref } = addressOf(part);
-      await store.move(staged, ref);
+      await store.adopt(staged, ref);
       return ref;
     },
     drop: (staged) => store.remove(staged),

@@ -18,7 +18,7 @@ export function createResultsInMemory(): ResultsInMemory {
       const found = stored.get(ref);
       return found && { bytes: found.bytes.length, contentType: found.contentType, chunks: chunksOf(found.bytes) };
     },
-    async move(from, to) {
+    async adopt(from, to) {
       const found = stored.get(from);
       if (found) stored.set(to, found);
       stored.delete(from);

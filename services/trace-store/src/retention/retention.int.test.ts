@@ -1,6 +1,7 @@
 /** Keeping, dropping, holding and erasing, on a real Postgres and a real run log. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectBus, type Bus, type Forgetting } from '@pawl/bus';
+import { Readable } from 'node:stream';
+import { connectBus, openResult, putResult, type Bus, type Forgetting } from '@pawl/bus';
 import { sha256, slotOf, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { publishFact } from '@pawl/bus';
@@ -16,6 +17,7 @@ import { createTraceTables, type TraceTables } from '../store/trace-tables.ts';
 import { writeBatch } from '../store/write-batch.ts';
 import { runIdAt, salesRunFacts } from '../testing/sales-run.ts';
 import { eraseUsers } from './erase-users.ts';
+import { createResultExpiry } from './expire-results.ts';
 import { placeOf, suffixOf } from './period.ts';
 import { createPolicy } from './policy.ts';
 import { forgetOldNotes, keepAndDrop } from './retention.ts';
@@ -146,6 +148,32 @@ describe('retention', () => {
     await liftHold(database, 'court', hold.id);
     expect(await keepAndDrop(tables)).toMatchObject({ runsReleased: 1 });
     expect(await count('court')).toEqual([0, 0, 0]);
+  });
+
+  test('takes the whole results of tools with a run that has expired, and no other', async () => {
+    const tables = await tablesWith({ standard: 30 });
+    const forEver = await tablesWith({});
+    const runs = { expired: runOf('results', 60), held: runOf('results', 61), young: runOf('results', 10) };
+    for (const facts of Object.values(runs)) {
+      await writeBatch(forEver, readingsOf(facts));
+      await putResult(bus, { ref: `results/${idOf(facts)}/0/0` }, Readable.from([Buffer.from('a table')]));
+    }
+    const held = { app: 'results', runId: idOf(runs.held), userId: null, reason: 'case 8', by: 'ops' };
+    const hold = await addHold(database, held);
+    const left = async () => {
+      await createResultExpiry({ tables, bus, everyMs: 60_000 })();
+      const found = Object.entries(runs).map(async ([name, facts]) =>
+        (await openResult(bus, `results/${idOf(facts)}/0/0`)) ? [name] : [],
+      );
+      return (await Promise.all(found)).flat();
+    };
+    // Nothing goes before its rows do.
+    expect(await left()).toEqual(['expired', 'held', 'young']);
+    await keepAndDrop(tables);
+    expect(await left()).toEqual(['held', 'young']);
+    await liftHold(database, 'results', hold.id);
+    await keepAndDrop(tables);
+    expect(await left()).toEqual(['young']);
   });
 });
 
