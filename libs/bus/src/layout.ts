@@ -24,6 +24,7 @@ export type Layout = {
   registry: KV;
   definitions: KV;
   keys: KV;
+  settings: KV;
   leases: KV;
   claims: ObjectStore;
   results: ObjectStore;
@@ -50,7 +51,7 @@ export async function ensureLayout(
     objm.create(buckets.results, { replicas }),
   ]);
   const partitions = await pinPartitions(settings, options.partitions);
-  return { jsm, partitions, registry, definitions, keys, leases, claims, results };
+  return { jsm, partitions, registry, definitions, keys, settings, leases, claims, results };
 }
 
 async function ensureStream(

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunView } from '@pawl/contracts';
+import { connectRegistry, tellToolChange } from '@pawl/bus';
 import { connectDatabase } from '@pawl/db';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
@@ -34,8 +35,8 @@ beforeAll(async () => {
     servers,
     {
       think: ({ messages, m }) =>
-        messages.at(-1)?.content === 'gated' && m === 0
-          ? { calls: [{ id: '', tool: 'search', args: '{"q":1}' }] }
+        ['gated', 'pay'].includes(messages.at(-1)?.content ?? '') && m === 0
+          ? { calls: [{ id: '', tool: messages.at(-1)?.content === 'pay' ? 'bank_pay' : 'search', args: '{"q":1}' }] }
           : { text: `answer ${messages.length}` },
     },
     asks,
@@ -65,6 +66,42 @@ describe('a webhook', () => {
       .update(`${header('id')}.${header('timestamp')}.${second?.body}`)
       .digest('base64');
     expect(header('signature')).toBe(`v1,${signed}`);
+  });
+});
+
+describe('I11: an approval that a changed tool makes void', () => {
+  it('is asked for no longer: the run goes on, and who decides on it is told why', async () => {
+    const registry = await connectRegistry(players.bus);
+    const base = { apiVersion: 'pawl.dev/v1' as const, metadata: { app: 'demo', name: 'bank_pay' } };
+    const of = { app: 'demo', server: 'bank', tool: 'pay' };
+    await registry.put({ ...base, kind: 'Tool', spec: { description: 'Pays.', mcp: { server: 'bank', tool: 'pay' } } });
+    const spec = { instructions: 'Pay.', models: { think: 'smart' }, tools: ['bank_pay'] };
+    const agent = { ...spec, approvals: [{ tool: 'bank_pay' }] };
+    await registry.put({ ...base, kind: 'Agent', metadata: { app: 'demo', name: 'payer' }, spec: agent });
+    registry.close();
+    const body = { agent: 'payer', input: 'pay' };
+    // The replica hears of a new agent a moment later than this registry.
+    const run = await eventually(async () => {
+      const { status, body: view } = await request<RunView>(`${replica.url}/v1/runs?wait=20`, { body });
+      return status === 201 && view;
+    });
+    expect(run).toMatchObject({ status: 'waiting', pending: [{ tool: 'bank_pay' }] });
+    const { callId = '', argsHash } = run.pending[0] ?? {};
+    await tellToolChange(players.bus, of, Date.now());
+    const ended = await request<RunView>(`${replica.url}/v1/runs/${run.id}?wait=20`);
+    expect(ended.body).toMatchObject({ status: 'ended', stopReason: 'final_answer', pending: [] });
+    expect(players.acts.filter(({ runId }) => runId === run.id)).toEqual([]);
+    const told = players.thinks.findLast(({ runId }) => runId === run.id)?.messages;
+    expect(JSON.stringify(told)).toContain('The server bank has changed what bank_pay is');
+
+    // Again, decided on before this replica has acted on the change.
+    const { body: other } = await request<RunView>(`${replica.url}/v1/runs?wait=20`, { body });
+    await tellToolChange(players.bus, of, Date.now());
+    const decided = await request(`${replica.url}/v1/runs/${other.id}/approvals/${callId}`, {
+      body: { decision: 'approve', argsHash },
+    });
+    expect(decided.status).toBe(409);
+    expect(['conflict', 'run_ended']).toContain(decided.body['code']);
   });
 });
 

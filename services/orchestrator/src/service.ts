@@ -2,7 +2,7 @@
  * The orchestrator: accepts runs, folds their facts, decides what comes next, tells clients.
  * Read top to bottom, this is its architecture.
  */
-import { connectBus, connectKeys, connectRegistry, createDefinitions } from '@pawl/bus';
+import { connectBus, connectKeys, connectRegistry, connectToolChanges, createDefinitions } from '@pawl/bus';
 import { createArgumentValidator } from '@pawl/calls';
 import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
@@ -12,6 +12,7 @@ import {
   databaseOptionsOf,
   serveRegistry,
   tokenVerifierOf,
+  type Http,
   type Log,
   type Part,
 } from '@pawl/service';
@@ -20,13 +21,14 @@ import { createAgentCheck } from './http/check-agent.ts';
 import { createRunRoute } from './http/create-run.ts';
 import { forkRunRoute } from './http/fork-run.ts';
 import { listRunsRoute } from './http/list-runs.ts';
+import type { WordRoutes } from './http/open-run.ts';
 import { readRunRoute } from './http/read-run.ts';
 import { runEventsRoute } from './http/run-events.ts';
 import { wordRoutes } from './http/words.ts';
-import { createForkRun } from './intake/fork-run.ts';
-import { createRunStore } from './intake/run-store.ts';
+import { createForkRun, type MakeFork } from './intake/fork-run.ts';
+import { createRunStore, type RunStore } from './intake/run-store.ts';
 import { createSayWord } from './intake/say-word.ts';
-import { createStartRun } from './intake/start-run.ts';
+import { createStartRun, type StartRun } from './intake/start-run.ts';
 import { createSubRuns } from './intake/sub-runs.ts';
 import { createWatchdog } from './intake/watchdog.ts';
 import { createWordStore } from './intake/word-store.ts';
@@ -47,7 +49,12 @@ export async function createOrchestrator(
   const database = connectDatabase({ ...databaseOptionsOf(config), applicationName: 'pawl-orchestrator' });
   await waitForMigrations(database, { ...schema, log: onWait });
   const bus = await connectBus({ ...busOptionsOf(config), name: 'pawl-orchestrator' });
-  const [registry, keys] = await Promise.all([connectRegistry(bus), connectKeys(bus)]);
+  const [registry, keys, toolChanges] = await Promise.all([
+    connectRegistry(bus),
+    connectKeys(bus),
+    connectToolChanges(bus),
+  ]);
+  const { changedAtMs } = toolChanges;
   const definitions = createDefinitions(bus);
   const store = createRunStore(database);
   const words = createWordStore(database);
@@ -56,14 +63,18 @@ export async function createOrchestrator(
   const subRuns = createSubRuns({ bus, registry, definitions, store, sayWord, validator });
 
   const endings = createEndings();
-  const tellWaiting = createTellWaiting({ definitions, secretOf: config.secretOf, log });
+  const stateOf = (runId: string) => partitions.find(runId);
+  const tellWaiting = createTellWaiting({ definitions, store, secretOf: config.secretOf, stateOf, log });
   const partitions = createPartitions({
     bus,
     definitions,
     perform: createPerform({ bus, sayWord, subRuns }),
+    changedAtMs,
     log,
     onChange: createSettleRun({ store, subRuns, endings, tellWaiting, log }),
+    onFound: tellWaiting,
   });
+  toolChanges.onChange(() => partitions.drive());
   const watchdog = createWatchdog({ bus, store, words, partitions, log });
   const startRun = createStartRun({ bus, registry, definitions, store });
   const forkRun = createForkRun({ bus, definitions, store });
@@ -79,25 +90,32 @@ export async function createOrchestrator(
   registerRunMetrics({ registry: server.metrics, partitions, partitionCount: bus.partitions });
   const tokens = tokenVerifierOf(config, log);
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
-  createRunRoute(server.http, { authorizer, startRun, readRun });
-  readRunRoute(server.http, { authorizer, readRun });
-  listRunsRoute(server.http, { authorizer, store, readRun });
-  runEventsRoute(server.http, { authorizer, bus, readRun });
-  wordRoutes(server.http, { authorizer, bus, readRun, partitions, sayWord });
-  forkRunRoute(server.http, { authorizer, readRun, forkRun });
+  const deciding = { definitions, changedAtMs, partitions, sayWord };
+  serveRuns(server.http, { authorizer, bus, store, readRun, startRun, forkRun, ...deciding });
   const validate = createAgentCheck({ privateHosts: config.PAWL_ALLOW_PRIVATE_HOSTS });
   serveRegistry(server.http, { registry, authorizer, kinds: ['Agent'], validate });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
-  const connections: Part = {
-    name: 'connections',
-    start: async () => {},
-    async stop() {
-      registry.close();
-      keys.close();
-      await bus.close();
-      await database.close();
-    },
-  };
+  const connections = closing(async () => {
+    for (const each of [registry, keys, toolChanges]) each.close();
+    await bus.close();
+    await database.close();
+  });
   return { parts: [connections, partitions, watchdog, listening], url: () => listening.url() };
+}
+
+/** The connections as a part: open from the beginning, closed last. */
+function closing(stop: () => Promise<void>): Part {
+  return { name: 'connections', start: async () => {}, stop };
+}
+
+type RunRoutes = WordRoutes & { store: RunStore; startRun: StartRun; forkRun: MakeFork };
+
+function serveRuns(http: Http, using: RunRoutes): void {
+  createRunRoute(http, using);
+  readRunRoute(http, using);
+  listRunsRoute(http, using);
+  runEventsRoute(http, using);
+  wordRoutes(http, using);
+  forkRunRoute(http, using);
 }

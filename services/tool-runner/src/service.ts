@@ -9,6 +9,7 @@ import {
   openResult,
   putResult,
   removeResult,
+  tellToolChange,
   type Bus,
   type Keys,
   type Registry,
@@ -78,7 +79,7 @@ export async function createToolRunner(
   const { secrets, values: secretValues } = rememberSecrets(secretsOf(config, keys));
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const validator = createArgumentValidator();
-  const gate = createDefinitionGate(database);
+  const gate = createDefinitionGate({ database, tellChange: (of, atMs) => tellToolChange(bus, of, atMs) });
   const mcpServers = createMcpServersOf({ config, registry, results, secrets, targets });
   const heavy = createHeavyWork();
   const kinds = {

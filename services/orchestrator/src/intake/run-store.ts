@@ -17,8 +17,11 @@ export type RunStore = {
   find(app: string, id: string): Promise<StoredRun | undefined>;
   /** Notes how a run stands once it has paused or ended. Repeating changes nothing; what has ended stays so. */
   recordStopped(view: RunView): Promise<void>;
-  /** Open runs that were accepted before a time, oldest first. */
-  openRuns(of: { acceptedBefore: Date; limit: number }): Promise<StoredRun[]>;
+  /** Which wait of a run its app's webhook has taken last. */
+  toldWaiting(id: string): Promise<string | undefined>;
+  noteToldWaiting(id: string, wait: string): Promise<void>;
+  /** Open runs that were accepted before a time, oldest first, those behind the last one of an earlier answer. */
+  openRuns(of: { acceptedBefore: Date; after: StoredRun | undefined; limit: number }): Promise<StoredRun[]>;
   /** Runs of a session, oldest first, the last few; those that are under way included. */
   sessionRuns(of: { app: string; session: string; userId: string | undefined; limit: number }): Promise<StoredRun[]>;
   /** An app's runs, newest first, behind the cursor. */
@@ -52,10 +55,23 @@ export function createRunStore(database: Database): RunStore {
         [view.id, status, view.endedAt, JSON.stringify(view)],
       );
     },
+    async toldWaiting(id) {
+      const rows = await database.query<{ told: string | null }>(
+        'select told_waiting as told from runs.runs where id = $1',
+        [id],
+      );
+      return rows[0]?.told ?? undefined;
+    },
+    async noteToldWaiting(id, wait) {
+      await database.query('update runs.runs set told_waiting = $2 where id = $1', [id, wait]);
+    },
     async openRuns(of) {
       const rows = await database.query<Row>(
-        `select ${columns} from runs.runs where status = 'open' and created_at < $1 order by created_at limit $2`,
-        [of.acceptedBefore, of.limit],
+        `select ${columns} from runs.runs
+         where status = 'open' and runs.runs.created_at < $1
+           and ($2::timestamptz is null or (runs.runs.created_at, id) > ($2, $3))
+         order by runs.runs.created_at, id limit $4`,
+        [of.acceptedBefore, of.after?.createdAt ?? null, of.after?.started.runId ?? null, of.limit],
       );
       return rows.map(storedRun);
     },

@@ -16,21 +16,24 @@ import type { WordStore } from './word-store.ts';
 const everyMs = 2_000;
 /** A run younger than this is still on its usual way. */
 const ageMs = 5_000;
+/** Runs of one round; the next one goes on behind them, so that runs that wait for long are in nobody's way. */
 const batch = 500;
 
 export function createWatchdog(using: {
   bus: Bus;
   store: RunStore;
   words: WordStore;
-  partitions: Partitions;
+  partitions: Pick<Partitions, 'knows' | 'find'>;
   log: Log;
 }): Part {
   const { bus, store, words, partitions, log } = using;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> = Promise.resolve();
+  let after: StoredRun | undefined;
 
   const look = async () => {
-    const open = await store.openRuns({ acceptedBefore: new Date(Date.now() - ageMs), limit: batch });
+    const open = await store.openRuns({ acceptedBefore: new Date(Date.now() - ageMs), after, limit: batch });
+    after = open.length === batch ? open.at(-1) : undefined;
     for (const run of open) if (partitions.knows(run.started.runId)) await attend(run);
   };
 

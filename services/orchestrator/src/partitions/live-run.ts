@@ -4,6 +4,7 @@
  * again, so that a lost message costs time and never a run (I4).
  */
 import { slotOf, type Definition, type Fact, type Started } from '@pawl/contracts';
+import { answerVoid, type ChangedAtMs } from '../run/changed-tools.ts';
 import { decide } from '../run/decide.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
 import type { Effect, Perform } from './perform.ts';
@@ -27,6 +28,7 @@ export type LiveRun = {
 export type LiveRunOptions = {
   started: Started;
   perform: Perform;
+  changedAtMs: ChangedAtMs;
   /** Whether this replica may still act for the run. */
   isOwned(): boolean;
   onError(error: unknown, about: { runId: string; action: string }): void;
@@ -49,7 +51,9 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
 
   const drive = () => {
     if (!definition || !options.isOwned()) return;
-    const actions = decide(state, definition, Date.now());
+    const nowMs = Date.now();
+    const { changedAtMs } = options;
+    const actions = [...decide(state, definition, nowMs), ...answerVoid(state, { definition, changedAtMs, nowMs })];
     wakeAtMs = Math.min(Infinity, ...actions.map((action) => (action.type === 'wake' ? action.atMs : Infinity)));
     const wanted = new Set<string>();
     for (const action of actions) {

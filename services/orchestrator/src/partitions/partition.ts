@@ -1,6 +1,7 @@
 /** One partition of the run log: its facts folded in order, its runs driven once all that was there is read. */
 import { followFacts, type Bus, type Definitions, type Following, type ReceivedFact } from '@pawl/bus';
 import { subjects, type Started } from '@pawl/contracts';
+import type { ChangedAtMs } from '../run/changed-tools.ts';
 import type { RunState } from '../run/state.ts';
 import { createEarlyFacts } from './early-facts.ts';
 import { createLiveRun, type LiveRun } from './live-run.ts';
@@ -12,6 +13,8 @@ export type Partition = {
   states(): RunState[];
   isCaughtUp(): boolean;
   tick(): void;
+  /** Drives all runs, since something has changed that is in no log. */
+  drive(): void;
   close(): Promise<void>;
 };
 
@@ -19,10 +22,13 @@ export type PartitionOptions = {
   bus: Bus;
   definitions: Definitions;
   perform: Perform;
+  changedAtMs: ChangedAtMs;
   partition: number;
   isOwned(): boolean;
   /** Told after every fact of a run, except for those that were there before this partition was opened. */
   onChange(state: RunState): void;
+  /** Told of each run that was there, once all that was there is read. */
+  onFound(state: RunState): void;
   /** Told when the log has lost its tail: what was folded is no longer what the log says. */
   onRewound(): void;
   onError(error: unknown, about: object): void;
@@ -37,6 +43,7 @@ export function openPartition(options: PartitionOptions): Partition {
   const is = { caughtUp: false, closed: false };
   let following: Following | undefined;
 
+  const each = (body: (run: LiveRun) => void) => is.caughtUp && runs.forEach(body);
   const persist = (body: () => Promise<void>, about: object) =>
     untilDone(body, { isClosed: () => is.closed, onError: (error) => options.onError(error, about) });
   const begin = (started: Started) => {
@@ -69,7 +76,8 @@ export function openPartition(options: PartitionOptions): Partition {
       onFact,
       onCaughtUp() {
         is.caughtUp = true;
-        for (const run of runs.values()) run.drive();
+        each((run) => run.drive());
+        each((run) => options.onFound(run.state()));
       },
       onRewound: options.onRewound,
       onUnreadable: (unreadable) => options.onError(new TypeError('a message in the log is no fact'), unreadable),
@@ -81,9 +89,8 @@ export function openPartition(options: PartitionOptions): Partition {
     find: (runId) => runs.get(runId)?.state(),
     states: () => [...runs.values()].map((run) => run.state()),
     isCaughtUp: () => is.caughtUp,
-    tick() {
-      if (is.caughtUp) for (const run of runs.values()) run.tick();
-    },
+    tick: () => each((run) => run.tick()),
+    drive: () => each((run) => run.drive()),
     async close() {
       is.closed = true;
       await opening;

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { holdLeases, type Bus, type Definitions, type Leases } from '@pawl/bus';
 import { partitionOf } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
+import type { ChangedAtMs } from '../run/changed-tools.ts';
 import type { RunState } from '../run/state.ts';
 import { openPartition, type Partition } from './partition.ts';
 import type { Perform } from './perform.ts';
@@ -14,6 +15,8 @@ export type Partitions = Part & {
   find(runId: string): RunState | undefined;
   /** Whether this replica knows all open runs of the run's partition. */
   knows(runId: string): boolean;
+  /** Drives all runs, since something has changed that is in no log. */
+  drive(): void;
   /** How many partitions this replica decides for. */
   owned(): number;
   /** All runs of those that have not ended. */
@@ -24,8 +27,10 @@ export function createPartitions(options: {
   bus: Bus;
   definitions: Definitions;
   perform: Perform;
+  changedAtMs: ChangedAtMs;
   log: Log;
   onChange(state: RunState): void;
+  onFound(state: RunState): void;
 }): Partitions {
   const { bus, log } = options;
   const open = new Map<number, Partition>();
@@ -66,6 +71,7 @@ export function createPartitions(options: {
     },
     find: (runId) => partitionFor(runId)?.find(runId),
     knows: (runId) => partitionFor(runId)?.isCaughtUp() ?? false,
+    drive: () => open.forEach((partition) => partition.drive()),
     owned: () => open.size,
     states: () => [...open.values()].flatMap((partition) => partition.states()),
   };

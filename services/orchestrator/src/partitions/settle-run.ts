@@ -24,7 +24,7 @@ export function createSettleRun(using: {
     const view = viewOf(state);
     endings.announce(view);
     if (!hasStopped) {
-      tellWaiting(state, view);
+      tellWaiting(state);
       return;
     }
     const later = (error: unknown) => log.warn({ err: error, runId: view.id }, 'will be noted later');

@@ -1,73 +1,70 @@
 /**
- * Webhooks: tells the app's own endpoint that a run has begun to wait for a person. Sent at least once per step that waits,
- * signed after Standard Webhooks (https://www.standardwebhooks.com) where the agent gives a secret, tried again for a while.
+ * Webhooks: tells the app's own endpoint that a run has begun to wait for a person. Each wait is told at least once, whichever replica
+ * dies meanwhile: that it was taken is noted in Postgres afterwards, and until then it is told again for as long as the run waits.
  */
-import { createHmac } from 'node:crypto';
 import type { Definitions } from '@pawl/bus';
-import type { RunView } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
-import type { RunState } from '../run/state.ts';
+import type { RunStore } from '../intake/run-store.ts';
+import { pauseOf, type RunState } from '../run/state.ts';
+import { viewOf } from '../run/view.ts';
+import { isWaitingOnly } from '../run/waiting.ts';
+import { sendWebhook } from './send-webhook.ts';
 
-export type TellWaiting = (state: RunState, view: RunView) => void;
+/** Tells it unless the run doesn't wait, or this wait was told. May be asked again and again. */
+export type TellWaiting = (state: RunState) => void;
 
-const triesAfterMs = [0, 1_000, 5_000, 30_000];
-const timeoutMs = 10_000;
-const toldMax = 10_000;
+/** Then always the last one. */
+const triesAfterMs = [1_000, 5_000, 30_000, 300_000];
 
-export type WebhookOptions = {
+export type TellWaitingOptions = {
   definitions: Definitions;
+  store: Pick<RunStore, 'toldWaiting' | 'noteToldWaiting'>;
   /** The value of `${secret:NAME}` for an app, or undefined. */
   secretOf(app: string, name: string): string | undefined;
+  /** How a run stands that this replica decides for. */
+  stateOf(runId: string): RunState | undefined;
   log: Log;
 };
 
-export function createTellWaiting(options: WebhookOptions): TellWaiting {
-  const told = new Set<string>();
-  return (state, view) => {
-    const id = `${view.id}.${state.turns.length}`;
-    if (told.has(id)) return;
-    if (told.size >= toldMax) told.clear();
-    told.add(id);
-    void send(id, view, { ...options, definition: state.started.definition }).catch((error: unknown) =>
-      options.log.warn({ err: error, runId: view.id }, 'the webhook could not be told that the run waits'),
-    );
+export function createTellWaiting(options: TellWaitingOptions): TellWaiting {
+  const underWay = new Set<string>();
+  return (state) => {
+    const wait = waitOf(state);
+    if (wait === undefined || underWay.has(wait)) return;
+    underWay.add(wait);
+    void tellUntilTaken(state.started.runId, wait, options).finally(() => underWay.delete(wait));
   };
 }
 
-async function send(id: string, view: RunView, options: WebhookOptions & { definition: string }): Promise<void> {
-  const { agent } = await options.definitions.get(options.definition);
-  const webhook = agent.object.spec.webhooks?.waiting;
-  if (!webhook) return;
-  const name = /^\$\{secret:(\w+)\}$/.exec(webhook.secret ?? '')?.[1];
-  const secret = name ? options.secretOf(view.app, name) : webhook.secret;
-  const body = JSON.stringify({ type: 'run.waiting', timestamp: new Date().toISOString(), data: view });
-  let failure: unknown;
-  for (const afterMs of triesAfterMs) {
-    await new Promise((resolve) => setTimeout(resolve, afterMs).unref());
-    try {
-      const response = await fetch(webhook.url, {
-        method: 'POST',
-        redirect: 'error',
-        headers: { 'content-type': 'application/json', ...signatureHeaders(id, body, secret) },
-        body,
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      await response.body?.cancel();
-      if (response.ok) return;
-      failure = new Error(`the webhook answered ${response.status}`);
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
+/** The name of the wait that a run is in. */
+function waitOf(state: RunState | undefined): string | undefined {
+  if (!state || state.ended || pauseOf(state) || !isWaitingOnly(state)) return undefined;
+  return `${state.started.runId}.${state.turns.length}`;
 }
 
-/** The three headers of Standard Webhooks; the signature covers id, time and body. */
-function signatureHeaders(id: string, body: string, secret: string | undefined): Record<string, string> {
-  const timestamp = String(Math.floor(Date.now() / 1_000));
-  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
-  if (!secret) return headers;
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret;
-  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-  return { ...headers, 'webhook-signature': `v1,${signature}` };
+async function tellUntilTaken(runId: string, wait: string, options: TellWaitingOptions): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    const state = options.stateOf(runId);
+    if (!state || waitOf(state) !== wait) return;
+    try {
+      await tell(state, wait, options);
+      return;
+    } catch (error) {
+      options.log.warn({ err: error, runId }, 'the webhook was not told that the run waits; it will be');
+    }
+    const afterMs = triesAfterMs[Math.min(tries, triesAfterMs.length - 1)];
+    await new Promise((resolve) => setTimeout(resolve, afterMs).unref());
+  }
+}
+
+async function tell(state: RunState, wait: string, options: TellWaitingOptions): Promise<void> {
+  const { definitions, store, secretOf } = options;
+  const { runId, app, definition } = state.started;
+  const { agent } = await definitions.get(definition);
+  const webhook = agent.object.spec.webhooks?.waiting;
+  if (!webhook || (await store.toldWaiting(runId)) === wait) return;
+  const name = /^\$\{secret:(\w+)\}$/.exec(webhook.secret ?? '')?.[1];
+  const secret = name ? secretOf(app, name) : webhook.secret;
+  await sendWebhook({ url: webhook.url, id: wait, secret, type: 'run.waiting', data: viewOf(state) });
+  await store.noteToldWaiting(runId, wait);
 }

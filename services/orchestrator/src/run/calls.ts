@@ -122,7 +122,12 @@ function acted(state: RunState, of: About & { admissions: Admission[] }) {
   };
 }
 
-function observed(state: RunState, about: About, of: { call: ActedCall; observation: Observation }): Observed {
+/** The answer to one call, from the orchestrator itself. */
+export function observed(
+  state: RunState,
+  about: { turn: Turn; nowMs: number },
+  of: { call: ActedCall; observation: Observation },
+): Observed {
   const at = new Date(about.nowMs).toISOString();
   return {
     v: 1,

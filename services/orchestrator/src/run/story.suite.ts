@@ -45,7 +45,8 @@ export function definitionWith(tools: SampleTool[], spec: Partial<AgentSpec> = {
 }
 
 function toolWith(name: string, rest: Partial<ToolSpec>): Tool {
-  const isOtherKind = rest.builtin !== undefined || rest.agent !== undefined || rest.skill !== undefined;
+  const isOtherKind =
+    rest.builtin !== undefined || rest.agent !== undefined || rest.skill !== undefined || rest.mcp !== undefined;
   const http = isOtherKind ? {} : { http: { method: 'GET' as const, url: 'http://localhost/' } };
   const spec = { description: `The tool ${name}.`, ...http, ...rest };
   return { apiVersion: 'pawl.dev/v1', kind: 'Tool', metadata: { app: 'demo', name }, spec };

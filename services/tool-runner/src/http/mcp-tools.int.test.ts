@@ -1,6 +1,6 @@
 /** MCP servers through the whole service: declared, listed, accepted, called as act work, and held back when they change. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectRegistry, publishFact, type Registry } from '@pawl/bus';
+import { connectRegistry, connectToolChanges, publishFact, type Registry } from '@pawl/bus';
 import type { ActWork } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
@@ -79,7 +79,13 @@ test('C13: a tool of an MCP server is declared, called, held back when it change
   // Asked for before the change is accepted, as a call is that waits for an approval; and another one, afterwards.
   const before = await bench.workFor(echo);
   await actedOn(before);
+  const changes = await connectToolChanges(bench.bus);
+  const changedTool = { app: 'demo', server: 'peer', tool: 'echo' };
+  expect(changes.changedAtMs(changedTool)).toBeUndefined();
   expect(await http('POST', '/v1/mcp-servers/peer/tools', { tools: ['echo'] })).toMatchObject({ status: 200 });
+  await eventually(() => changes.changedAtMs(changedTool) !== undefined);
+  expect(changes.changedAtMs({ ...changedTool, tool: 'pay' })).toBeUndefined();
+  changes.close();
   const after = await bench.workFor(echo);
   await actedOn(after);
   await Promise.all([bench.ask(before), bench.ask(after)]);

@@ -2,9 +2,13 @@
  * Whether a tool of an MCP server is still what the app accepted. The first definition that is seen counts as accepted; a changed
  * one is in quarantine until somebody accepts it, so that a server can't turn a harmless tool into another one (C13).
  */
+import type { ServerTool } from '@pawl/bus';
 import type { Queryable } from '@pawl/db';
 
-export type DefinitionOf = { app: string; server: string; tool: string; hash: string };
+export type DefinitionOf = ServerTool & { hash: string };
+
+/** Tells others that a tool is another one since then, so that nobody is asked about what it was before. */
+export type TellChange = (of: ServerTool, changedAtMs: number) => Promise<void>;
 
 export type Acceptance = { isAccepted: boolean; changedAtMs: number | undefined };
 
@@ -16,9 +20,11 @@ export type DefinitionGate = {
   acceptedOf(app: string, server: string): Promise<ReadonlyMap<string, string>>;
 };
 
+type GateOptions = { database: Queryable; tellChange: TellChange };
+
 type Row = { accepted_hash: string; changed_at: string | null };
 
-export function createDefinitionGate(database: Queryable): DefinitionGate {
+export function createDefinitionGate({ database, tellChange }: GateOptions): DefinitionGate {
   // What was accepted once stays accepted as long as it is the same.
   const known = new Map<string, { hash: string; changedAtMs: number | undefined }>();
   const knownMax = 20_000;
@@ -45,6 +51,8 @@ export function createDefinitionGate(database: Queryable): DefinitionGate {
         [app, server, tool, hash],
       );
       const accepted = row && remember(definition, row);
+      // Whoever accepted it may have died before it was told.
+      if (accepted?.changedAtMs !== undefined) tellChange(definition, accepted.changedAtMs).catch(() => undefined);
       return { isAccepted: accepted?.hash === hash, changedAtMs: accepted?.changedAtMs };
     },
     async accept(definition) {
@@ -58,7 +66,8 @@ export function createDefinitionGate(database: Queryable): DefinitionGate {
          returning accepted_hash, changed_at::text`,
         [app, server, tool, hash],
       );
-      if (row) remember(definition, row);
+      const accepted = row && remember(definition, row);
+      if (accepted?.changedAtMs !== undefined) await tellChange(definition, accepted.changedAtMs);
     },
     async acceptedOf(app, server) {
       const rows = await database.query<{ tool: string; accepted_hash: string }>(
