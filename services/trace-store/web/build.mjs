@@ -15,6 +15,8 @@ const web = fileURLToPath(new URL('.', import.meta.url));
 const root = join(web, '../../..');
 const dist = join(web, 'dist');
 const stampName = 'built-from.txt';
+/** The one file of a library that the page takes in. */
+const wordsOfContracts = '../../../libs/contracts/src/words.ts';
 
 /** True when dist is fresh, after a build if need be. Says why not with `say`. */
 export async function buildPage(say = (sentence) => console.error(sentence)) {
@@ -36,7 +38,14 @@ export async function buildPage(say = (sentence) => console.error(sentence)) {
 
 function stampOfSources() {
   const hash = createHash('sha256');
-  const files = ['index.html', 'vite.config.ts', 'tsconfig.json', '../package.json', '../../../package.json'];
+  const files = [
+    'index.html',
+    'vite.config.ts',
+    'tsconfig.json',
+    '../package.json',
+    '../../../package.json',
+    wordsOfContracts,
+  ];
   for (const folder of ['src', 'public']) {
     for (const entry of readdirSync(join(web, folder), { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || entry.name.endsWith('.test.ts')) continue;

@@ -1,11 +1,13 @@
 /** The frame of every view: the bar with where one can go, language and colours, and whose key is used. */
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { keepAppChoice, readAppChoice, type AppChoice } from './api/app-choice.ts';
 import { ApiError, forgetCredential, hasCredential } from './api/request.ts';
 import { isSignedIn, signOut } from './api/sign-in.ts';
 import { readTheme, setTheme, type Theme } from './preferences.ts';
 import type { Language } from './record/format.ts';
 import { Link, useAddress } from './router.tsx';
+import { AppForm } from './views/app-form.tsx';
 import { Approvals } from './views/approvals.tsx';
 import { Budgets } from './views/budgets.tsx';
 import { Compare } from './views/compare.tsx';
@@ -22,13 +24,16 @@ type Problem = 'key.wrong' | 'signIn.ended' | 'signIn.failed';
 export function App({ problem: problemAtStart }: { problem: Problem | undefined }) {
   const { say } = useWords();
   const [hasKey, setHasKey] = useState(hasCredential);
+  const [choice, setChoice] = useState(readAppChoice);
   const [problem, setProblem] = useState(problemAtStart);
   const client = useMemo(
     () =>
-      createClient((error) => {
-        if (error.status !== 401) return;
+      createClient(({ status, apps }) => {
+        if (apps) setChoice({ apps, app: null });
+        if (status !== 401) return;
         setProblem(isSignedIn() ? 'signIn.ended' : 'key.wrong');
         forgetCredential();
+        setChoice(undefined);
         setHasKey(false);
       }),
     [],
@@ -38,18 +43,22 @@ export function App({ problem: problemAtStart }: { problem: Problem | undefined 
     forgetCredential();
     client.clear();
     setProblem(undefined);
+    setChoice(undefined);
     setHasKey(false);
+  };
+  const choose = (chosen: AppChoice) => {
+    keepAppChoice(chosen);
+    client.clear();
+    setChoice(chosen);
   };
   return (
     <QueryClientProvider client={client}>
       <a className="skip" href="#content">
         {say('nav.skip')}
       </a>
-      <Bar hasKey={hasKey} onForget={forget} />
+      <Bar hasKey={hasKey} choice={choice} onChoose={choose} onForget={forget} />
       <main id="content" tabIndex={-1}>
-        {hasKey ? (
-          <View />
-        ) : (
+        {!hasKey && (
           <KeyForm
             problem={problem && say(problem)}
             onKey={() => {
@@ -58,6 +67,10 @@ export function App({ problem: problemAtStart }: { problem: Problem | undefined 
             }}
           />
         )}
+        {hasKey && choice?.app === null && (
+          <AppForm apps={choice.apps} onChoose={(app) => choose({ ...choice, app })} />
+        )}
+        {hasKey && choice?.app !== null && <View key={choice?.app} />}
       </main>
     </QueryClientProvider>
   );
@@ -109,7 +122,14 @@ function View() {
 const places = ['runs', 'approvals', 'sessions', 'budgets', 'health'] as const;
 const languages: Record<Language, string> = { en: 'English', zh: '中文', pt: 'Português' };
 
-function Bar({ hasKey, onForget }: { hasKey: boolean; onForget(): void }) {
+type BarProps = {
+  hasKey: boolean;
+  choice: AppChoice | undefined;
+  onChoose(choice: AppChoice): void;
+  onForget(): void;
+};
+
+function Bar({ hasKey, choice, onChoose, onForget }: BarProps) {
   const { say } = useWords();
   const { path } = useAddress();
   const here = path === '/' ? 'runs' : path.split('/')[1];
@@ -128,6 +148,17 @@ function Bar({ hasKey, onForget }: { hasKey: boolean; onForget(): void }) {
           ))}
       </nav>
       <span className="bar-space" />
+      {hasKey && choice && choice.app !== null && (
+        <select
+          aria-label={say('app.label')}
+          value={choice.app}
+          onChange={(event) => onChoose({ ...choice, app: event.target.value })}
+        >
+          {choice.apps.map((app) => (
+            <option key={app}>{app}</option>
+          ))}
+        </select>
+      )}
       <Choices />
       {hasKey && (
         <button type="button" className="link" onClick={onForget}>

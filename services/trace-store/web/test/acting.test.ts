@@ -107,12 +107,11 @@ test('arguments are edited digit for digit, and only into a JSON object', async 
   await field.fill('{"amount": ');
   await tab.getByText('This is not a JSON object.').waitFor();
   await expect.poll(() => tab.getByRole('button', { name: 'Approve with these arguments' }).isDisabled()).toBe(true);
-  const sent = tab.waitForRequest((request) => request.method() === 'POST');
-  await field.fill('{"order_id": 9007199254740993, "amount": 100.00}');
+  const args = '{"order_id": 9007199254740993, "amount": 100.00}';
+  await field.fill(args);
   await tab.getByRole('button', { name: 'Approve with these arguments' }).click();
-  expect((await sent).postData()).toBe(
-    `{"decision":"edit","argsHash":"${argsHash}","args":{"order_id": 9007199254740993, "amount": 100.00}}`,
-  );
+  // As text: that is how the orchestrator takes numbers that no JSON parser may round.
+  await expect.poll(() => askedOf(run)[0]?.body).toEqual({ decision: 'edit', argsHash, args });
 });
 
 test('a question of the agent is answered', async () => {

@@ -20,11 +20,13 @@ beforeAll(async () => {
     people: {
       ana: { claims: { pawl_app: 'demo', roles: ['pawl-viewer'] } },
       eli: { claims: { pawl_app: 'demo', roles: ['pawl-explainer'] } },
+      oto: { claims: { pawl_app: ['demo', 'desk', 'no-such-app'], roles: ['pawl-viewer'] } },
     },
   });
   store = await startStore(servers, { PAWL_OIDC_ISSUER: issuer.issuer, PAWL_OIDC_CLIENT_ID: 'page' });
   issuer.registerPublicClient({ id: 'page', redirectUri: `${store.url}/runs` });
   await store.putKey('demo');
+  await store.putKey('desk');
   await store.publish(salesRunFacts({ runId, startedAt }));
 });
 afterAll(async () => {
@@ -60,6 +62,22 @@ test('who explains runs signs in, too, and gets no thoughts', async () => {
   await signIn(tab, 'eli');
   await tab.getByText('Completed sales revenue fell').first().waitFor();
   await expect.poll(() => tab.getByText('nothing about the figures yet').count()).toBe(0);
+});
+
+test('who has several apps chooses one, and may change to another', async () => {
+  const tab = await openPage('/runs');
+  await signIn(tab, 'oto');
+  await tab.getByRole('heading', { name: 'Which app?' }).waitFor();
+  await expect.poll(() => tab.locator('main button').allInnerTexts()).toEqual(['demo', 'desk']);
+  await tab.getByRole('button', { name: 'desk' }).click();
+  await tab.getByRole('heading', { name: 'No runs yet' }).waitFor();
+  await tab.getByLabel('App', { exact: true }).selectOption('demo');
+  await tab.getByRole('link', { name: /Why did sales revenue/ }).waitFor();
+  await tab.reload();
+  await tab.getByRole('link', { name: /Why did sales revenue/ }).waitFor();
+  await tab.getByRole('button', { name: 'Sign out' }).click();
+  await tab.getByRole('button', { name: /Yes/ }).click();
+  await expect.poll(() => tab.evaluate(() => Object.keys(sessionStorage))).toEqual([]);
 });
 
 test('a token that is about to end is renewed, once for all that want it', async () => {

@@ -128,6 +128,21 @@ test('a PDF is a button that saves it under a name of its own', async () => {
   expect([name, kept.toString()]).toEqual([`${id}-0-0-media-0.pdf`, '%PDF-1.7\n']);
 });
 
+test('a long result of which a part is shown can be saved as a whole', async () => {
+  const id = runIdAt(startedAt, 'whole');
+  const whole = `${'line\n'.repeat(50_000)}the end`;
+  page.api.putFile(`${id}/0/0/text`, { type: 'text/plain; charset=utf-8', bytes: Buffer.from(whole) });
+  const facts = salesRunFacts({ runId: id, startedAt }).map((fact): Fact => {
+    if (fact.kind !== 'observed' || fact.m !== 0) return fact;
+    const cut = { data: '"line\\n…"', truncated: true, ref: `demo/${id}/0/0/text` };
+    return { ...fact, observation: { ...fact.observation, ...cut } };
+  });
+  page.api.put({ id, facts });
+  const tab = await page.open(`/runs/${id}`);
+  const { name, bytes } = await saved(tab, /^Download the whole result/);
+  expect([name, bytes.toString()]).toEqual([`${id}-0-0-text.txt`, whole]);
+});
+
 describe('T12: hostile files', () => {
   test.each([
     ['SVG', { type: 'image/svg+xml' }, 0],

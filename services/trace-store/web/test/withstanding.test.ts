@@ -79,6 +79,7 @@ describe('T12: hostile content', () => {
     const markup = tab.locator('main :is(img, script, iframe, object, [onerror], [onload], a[href^="javascript"])');
     await expect.poll(() => markup.count()).toBe(0);
     await expect.poll(() => tab.title()).not.toBe('owned');
+    await expect.poll(() => tab.title()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
   });
 
   test('is text in the list, too, and right-to-left text runs from the right', async () => {
@@ -89,6 +90,10 @@ describe('T12: hostile content', () => {
     await tab.getByText('<img src=x').first().waitFor();
     const arabic = tab.getByRole('link', { name: /لماذا/ });
     await expect.poll(() => arabic.evaluate((link) => getComputedStyle(link).direction)).toBe('rtl');
+    for (const path of ['/runs?group=session', '/sessions']) {
+      await tab.goto(`${page.api.url}${path}`);
+      await tab.locator('.session h2', { hasText: '⟨U+202E⟩' }).waitFor();
+    }
   });
 
   test('would not run even if it were markup: the policy allows nothing but own files', async () => {

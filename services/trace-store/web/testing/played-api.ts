@@ -102,7 +102,7 @@ export async function startPlayedApi(): Promise<PlayedApi> {
 
 function playTraces(http: Http, { runs }: State): void {
   http.get('/v1/traces', async (request) => {
-    const { status, stopReason, agent, text, cursor } = request.query as Record<string, string | undefined>;
+    const { status, stopReason, agent, parent, text, cursor } = request.query as Record<string, string | undefined>;
     // A search looks for a moment at a time and says where to go on.
     if (text !== undefined && cursor !== 'far back')
       return { items: [], next: cursor === 'back' ? 'far back' : 'back' };
@@ -113,6 +113,7 @@ function playTraces(http: Http, { runs }: State): void {
           (status === undefined || run.status === status) &&
           (stopReason === undefined || run.stopReason === stopReason) &&
           (agent === undefined || run.agent === agent) &&
+          (parent === undefined || run.parent?.runId === parent) &&
           (text === undefined || run.question?.includes(text) === true),
       )
       .toSorted((left, right) => ((left.startedAt ?? '') < (right.startedAt ?? '') ? 1 : -1));
@@ -228,16 +229,29 @@ function playFiles(http: Http, { files }: State): void {
 function playBudgets(http: Http): void {
   const spec = { scope: { app: 'demo' }, limit: { amount: '20.00', currency: 'USD' }, window: 'day' };
   const tokens = { scope: { app: 'demo', agent: 'sales-analyst' }, limit: { tokens: 1_000_000 }, window: 'month' };
+  const reais = { scope: { app: 'demo', user: 'ana' }, limit: { amount: '100.00', currency: 'BRL' }, window: 'total' };
+  const atOnce = { scope: { app: 'demo', key: 'key_1' }, limit: { concurrent: 8 }, window: 'minute' };
   http.get('/v1/budgets', async () => ({
     items: [
       { metadata: { app: 'demo', name: 'daily' }, spec },
       { metadata: { app: 'demo', name: 'analyst-tokens' }, spec: tokens },
+      { metadata: { app: 'demo', name: 'reais' }, spec: reais },
+      { metadata: { app: 'demo', name: 'at-once' }, spec: atOnce },
     ],
   }));
   http.get<{ Params: { name: string } }>('/v1/budgets/:name/state', async (request) => {
     if (request.params.name === 'analyst-tokens') {
       const window = windowOf(28 * 24 * hourMs);
       return { limit: { tokens: 1_000_000 }, held: { tokens: 12_000 }, spent: { tokens: 214_380 }, window };
+    }
+    if (request.params.name === 'reais') {
+      const money = (amount: string, nanoUsd: string) => ({ nanoUsd, amount, currency: 'BRL' });
+      const figures = { held: money('0.00', '0'), spent: money('12.50', '2500000000') };
+      return { limit: money('100.00', '20000000000'), ...figures, window: { from: null, to: null } };
+    }
+    if (request.params.name === 'at-once') {
+      const window = windowOf(hourMs);
+      return { limit: { concurrent: 8 }, held: { concurrent: 3 }, spent: { concurrent: 0 }, window };
     }
     const window = windowOf(24 * hourMs);
     const money = (nano: bigint) => viewNanoUsd(nano);

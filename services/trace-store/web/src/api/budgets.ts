@@ -1,9 +1,12 @@
 /** Budgets and spending, from the gateway's books. */
 import type { BudgetSpec, MoneyView } from '@pawl/contracts';
 import type { Spent } from '../record/burn-down.ts';
+import { costOfNano } from '../record/format.ts';
 import { getJson } from './request.ts';
 
-export type Amount = MoneyView | { tokens: number } | { calls: number };
+/** Money in the budget's own currency: `amount` is in `currency`, `nanoUsd` what it is worth in USD today. */
+export type BudgetMoney = Omit<MoneyView, 'currency'> & { currency: string };
+export type Amount = BudgetMoney | { tokens: number } | { calls: number } | { concurrent: number };
 
 export type BudgetState = {
   limit: Amount;
@@ -73,7 +76,33 @@ export async function fetchSpending(signal?: AbortSignal): Promise<SpentDay[]> {
 /** An amount as a number to draw with. */
 export function sizeOf(amount: Amount): number {
   if ('nanoUsd' in amount) return Number(amount.nanoUsd);
-  return 'tokens' in amount ? amount.tokens : amount.calls;
+  if ('tokens' in amount) return amount.tokens;
+  return 'calls' in amount ? amount.calls : amount.concurrent;
+}
+
+/** What is left of a limit, in its own unit; nothing where more is held and spent than that. */
+export function leftOf({ limit, held, spent }: Omit<BudgetState, 'window'>): Amount {
+  if ('nanoUsd' in limit && 'nanoUsd' in held && 'nanoUsd' in spent) {
+    const rest = (of: (money: BudgetMoney) => bigint) => {
+      const left = of(limit) - of(held) - of(spent);
+      return left < 0n ? 0n : left;
+    };
+    const amount = rest((money) => nanoOf(money.amount));
+    return {
+      ...limit,
+      nanoUsd: String(rest((money) => BigInt(money.nanoUsd))),
+      amount: costOfNano(String(amount)).amount,
+    };
+  }
+  const left = Math.max(0, sizeOf(limit) - sizeOf(held) - sizeOf(spent));
+  if ('tokens' in limit) return { tokens: left };
+  return 'calls' in limit ? { calls: left } : { concurrent: left };
+}
+
+/** `14.6372` → nano units. */
+function nanoOf(amount: string): bigint {
+  const [whole = '0', fraction = ''] = amount.split('.');
+  return BigInt(whole + fraction.padEnd(9, '0').slice(0, 9));
 }
 
 /** Held and spent as a share of the limit. */

@@ -2,18 +2,24 @@
  * Requests with the reader's key, or with the token of who has signed in. Both stay in this tab's session and are sent nowhere
  * but to where the page came from.
  */
+import { forgetAppChoice, readAppChoice } from './app-choice.ts';
 import { currentToken, endSession, isSignedIn } from './sign-in.ts';
 
 const storageName = 'pawl.key';
+
+type ProblemTold = { detail?: string; code?: string; apps?: string[] };
 
 /** What an API answered with, other than what was asked for. `status` 0: nobody answered. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string | undefined;
-  constructor(status: number, problem: { detail?: string; code?: string }) {
+  /** The apps of which the request has to name one. */
+  readonly apps: string[] | undefined;
+  constructor(status: number, problem: ProblemTold) {
     super(problem.detail ?? '');
     this.status = status;
     this.code = problem.code;
+    this.apps = problem.apps;
   }
 }
 
@@ -36,6 +42,7 @@ export function setKey(key: string): void {
 
 export function forgetCredential(): void {
   sessionStorage.removeItem(storageName);
+  forgetAppChoice();
   endSession();
 }
 
@@ -51,10 +58,12 @@ export type RequestOptions = {
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', body, headers = {}, signal } = options;
   const credential = sessionStorage.getItem(storageName) ?? (await currentToken());
+  const app = readAppChoice()?.app;
   const response = await fetch(path, {
     method,
     headers: {
       authorization: `Bearer ${credential}`,
+      ...(app == null ? {} : { 'x-pawl-app': app }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
@@ -83,12 +92,13 @@ export async function postJson<T>(path: string, body: string): Promise<T> {
   return (await response.json().catch(() => ({}))) as T;
 }
 
-async function readProblem(response: Response): Promise<{ detail?: string; code?: string }> {
+async function readProblem(response: Response): Promise<ProblemTold> {
   const body: unknown = await response.json().catch(() => undefined);
   if (typeof body !== 'object' || body === null) return {};
-  const { detail, code } = body as { detail?: unknown; code?: unknown };
+  const { detail, code, apps } = body as Record<string, unknown>;
   return {
     ...(typeof detail === 'string' ? { detail } : {}),
     ...(typeof code === 'string' ? { code } : {}),
+    ...(Array.isArray(apps) && apps.every((app) => typeof app === 'string') ? { apps } : {}),
   };
 }

@@ -44,9 +44,9 @@ export type Decision =
 export function decide(runId: string, callId: string, decision: Decision): Promise<unknown> {
   const { argsHash } = decision;
   const reason = 'reason' in decision && decision.reason !== '' ? { reason: decision.reason } : {};
-  const head = JSON.stringify({ decision: decision.decision, argsHash, ...reason });
-  // Edited arguments go as they were typed: parsing and printing would round large numbers.
-  const body = decision.decision === 'edit' ? `${head.slice(0, -1)},"args":${decision.argsText}}` : head;
+  // As text: parsing and printing on the way would round numbers beyond 2^53.
+  const args = decision.decision === 'edit' ? { args: decision.argsText } : {};
+  const body = JSON.stringify({ decision: decision.decision, argsHash, ...args, ...reason });
   return postJson(`${runPath(runId)}/approvals/${encodeURIComponent(callId)}`, body);
 }
 

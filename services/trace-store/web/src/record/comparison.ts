@@ -1,14 +1,18 @@
-/** Two runs side by side, aligned by step: what is the same, what differs, where they part. Pure. */
+/**
+ * Two runs side by side, aligned by step: what is the same, what differs, where they part. Pure. Of a large body that has not been
+ * loaded nobody can say whether it is the same: that is `undefined`, and neither sameness nor difference.
+ */
 import type { Purpose } from '@pawl/contracts';
+import { isExactRecord, parseExact, printExact, type ExactValue } from './exact-json.ts';
 import type { Story, StoryCall, Turn } from './story.ts';
-import { bodyOf } from './trace.ts';
+import { bodyOf, type TraceRecord } from './trace.ts';
 
 export type CallPair = {
   left: StoryCall | undefined;
   right: StoryCall | undefined;
-  /** `same`: tool and arguments; `arguments`: the same tool with others. */
-  likeness: 'same' | 'arguments' | 'only_left' | 'only_right';
-  hasSameResult: boolean;
+  /** `same`: tool and arguments; `arguments`: the same tool with others; `unknown`: the same tool, whose arguments are not here. */
+  likeness: 'same' | 'arguments' | 'unknown' | 'only_left' | 'only_right';
+  hasSameResult: boolean | undefined;
 };
 
 export type ComparedTurn = {
@@ -17,15 +21,17 @@ export type ComparedTurn = {
   purpose: Purpose;
   left: Turn | undefined;
   right: Turn | undefined;
-  hasSameThought: boolean;
+  hasSameThought: boolean | undefined;
   calls: CallPair[];
-  isSame: boolean;
+  isSame: boolean | undefined;
 };
 
 export type Comparison = {
   turns: ComparedTurn[];
-  /** The step of the first turn that differs, or undefined when all are alike. */
+  /** The step of the first turn that differs, or undefined when none is known to. */
   partsAt: number | undefined;
+  /** Whether everything could be compared. */
+  isCertain: boolean;
 };
 
 /** The two stories, turn by turn: turns of the same step and purpose stand beside each other. */
@@ -36,7 +42,11 @@ export function compareStories(left: Story, right: Story): Comparison {
   const turns = places
     .toSorted((a, b) => orderOf(a) - orderOf(b))
     .map((place) => compareTurns(leftTurns.get(place)?.turn, rightTurns.get(place)?.turn));
-  return { turns, partsAt: turns.find(({ isSame }) => !isSame)?.step };
+  return {
+    turns,
+    partsAt: turns.find(({ isSame }) => isSame === false)?.step,
+    isCertain: turns.every(({ isSame }) => isSame !== undefined),
+  };
 }
 
 /** Turns by step and purpose, the first of each purpose apart from the second, with their order over both stories. */
@@ -54,9 +64,12 @@ function turnsByPlace({ turns }: Story): Map<string, { turn: Turn; order: number
 
 function compareTurns(left: Turn | undefined, right: Turn | undefined): ComparedTurn {
   const { step, m, thought } = left ?? right ?? { step: null, m: 0, thought: undefined };
-  const hasSameThought = left !== undefined && right !== undefined && thoughtOf(left) === thoughtOf(right);
+  const hasSameThought = left && right ? areSame(thoughtOf(left), thoughtOf(right)) : false;
   const calls = pairCalls(left?.calls ?? [], right?.calls ?? []);
-  const isSame = hasSameThought && calls.every(({ likeness, hasSameResult }) => likeness === 'same' && hasSameResult);
+  const isSame = every([
+    hasSameThought,
+    ...calls.flatMap(({ likeness, hasSameResult }) => [isLike(likeness), hasSameResult]),
+  ]);
   return {
     key: `${m} ${left ? 'left' : 'right'}`,
     step: step ?? 0,
@@ -69,8 +82,23 @@ function compareTurns(left: Turn | undefined, right: Turn | undefined): Compared
   };
 }
 
-function thoughtOf(turn: Turn): string {
-  return bodyOf(turn.thought, 'thought')?.text.trim() ?? turn.thought?.bodyRef ?? turn.thought?.slot ?? '';
+function isLike(likeness: CallPair['likeness']): boolean | undefined {
+  return likeness === 'unknown' ? undefined : likeness === 'same';
+}
+
+/** False where one is, else undefined where one is. */
+function every(are: readonly (boolean | undefined)[]): boolean | undefined {
+  if (are.includes(false)) return false;
+  return are.includes(undefined) ? undefined : true;
+}
+
+/** Undefined stands for what has not been loaded. */
+function areSame(left: string | undefined, right: string | undefined): boolean | undefined {
+  return left === undefined || right === undefined ? undefined : left === right;
+}
+
+function thoughtOf({ thought }: Turn): string | undefined {
+  return thought ? bodyOf(thought, 'thought')?.text.trim() : '';
 }
 
 /** First those that are the same, then those of the same tool, then the rest. */
@@ -83,42 +111,53 @@ function pairCalls(left: readonly StoryCall[], right: readonly StoryCall[]): Cal
     return found;
   };
   const sameOf = new Map(
-    left.map((call) => [call, take((other) => other.tool === call.tool && argsOf(other) === argsOf(call))]),
+    left.map((call) => [
+      call,
+      take((other) => other.tool === call.tool && areSame(argsOf(other), argsOf(call)) === true),
+    ]),
   );
   for (const call of left) {
     const same = sameOf.get(call);
     const other = same ?? take(({ tool }) => tool === call.tool);
-    const likeness = same ? 'same' : other ? 'arguments' : 'only_left';
     pairs.push({
       left: call,
       right: other,
-      likeness,
-      hasSameResult: other !== undefined && resultOf(call) === resultOf(other),
+      likeness: likenessOf(call, other),
+      hasSameResult: other !== undefined && sameResult(call, other),
     });
   }
   for (const call of rest) pairs.push({ left: undefined, right: call, likeness: 'only_right', hasSameResult: false });
   return pairs;
 }
 
-/** Arguments with their keys in order. */
-function argsOf({ args }: StoryCall): string {
-  try {
-    return JSON.stringify(sorted(JSON.parse(args || '{}')));
-  } catch {
-    return args ?? '';
-  }
+function likenessOf(call: StoryCall, other: StoryCall | undefined): CallPair['likeness'] {
+  if (!other) return 'only_left';
+  const isSame = areSame(argsOf(call), argsOf(other));
+  if (isSame === undefined) return 'unknown';
+  return isSame ? 'same' : 'arguments';
 }
 
-function sorted(value: unknown): unknown {
+/** Arguments with their keys in order, every digit of a number included. */
+function argsOf({ args }: StoryCall): string | undefined {
+  if (args === undefined) return undefined;
+  const value = parseExact(args || '{}');
+  return value === undefined ? args : printExact(sorted(value));
+}
+
+function sorted(value: ExactValue): ExactValue {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isExactRecord(value)) return value;
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
 }
 
-function resultOf({ observed }: StoryCall): string {
+function sameResult({ observed: left }: StoryCall, { observed: right }: StoryCall): boolean | undefined {
+  if (!left || !right) return left === right;
+  if (left.status !== right.status) return false;
+  return areSame(resultOf(left), resultOf(right));
+}
+
+function resultOf(observed: TraceRecord): string | undefined {
   const observation = bodyOf(observed, 'observed')?.observation;
-  return observation
-    ? `${observation.status} ${observation.data ?? observation.message}`
-    : (observed?.status ?? 'none');
+  return observation && `${observation.status} ${observation.data ?? observation.message}`;
 }

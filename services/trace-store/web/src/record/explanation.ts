@@ -1,91 +1,202 @@
-/** A run as a layperson is told it: what was looked up and what came of it, what was not done. No thoughts. Pure. */
-import type { ObservationStatus } from '@pawl/contracts';
-import { ExactNumber, isExactRecord, isScalar, parseExact } from './exact-json.ts';
-import type { Story, StoryCall } from './story.ts';
+/**
+ * A run as a layperson is told it: what was done and what came of it, what was not done, what nobody knows. No thoughts, no code,
+ * no words that were meant for the model. Pure.
+ */
+import type { Approval, ObservationStatus, StopReason } from '@pawl/contracts';
+import { ExactNumber, isExactRecord, isScalar, parseExact, type ExactRecord, type ExactValue } from './exact-json.ts';
+import { keyFiguresOf } from './key-figures.ts';
+import { voidOf, type Story, type StoryCall } from './story.ts';
 import { tableOf } from './table.ts';
 import { bodyOf } from './trace.ts';
 
 export type Outcome =
   | { kind: 'rows'; count: number }
-  | { kind: 'value'; text: string }
-  | { kind: 'result' }
-  | { kind: 'running' | 'waiting' | 'lost' | 'large' }
-  | { kind: 'not_done'; status: Exclude<ObservationStatus, 'ok'>; message: string | null };
+  | { kind: 'value'; text: string; isNumber: boolean }
+  | { kind: 'result' | 'running' | 'waiting' | 'lost' }
+  | {
+      kind: 'not_done';
+      status: Exclude<ObservationStatus, 'ok' | 'duplicate'>;
+      code: string | undefined;
+      /** What the tool itself said about it. */
+      said: string | undefined;
+    };
+
+/** What a person decided on a call. `by`: the user, where it was one. */
+export type ToldDecision = { kind: Approval['decision']; by: string | undefined; reason: string | undefined };
 
 export type ToldCall = {
   slot: string;
   tool: string | undefined;
-  /** The first few plain arguments, as they were. */
-  args: { name: string; value: string }[];
+  /** What the agent asked a person, where the call is a question. */
+  question: string | undefined;
+  /** The first few plain arguments; a truth value as such. */
+  args: { name: string; value: string | boolean }[];
   outcome: Outcome;
-  /** What a person decided on it. */
-  decision?: { kind: string; by: string; reason: string | undefined };
+  decision: ToldDecision | undefined;
+  /** Set where the tool was changed before: then a person’s word is void, given or not. */
+  voided: ReturnType<typeof voidOf>;
+  /** Whether a later use of the same tool worked. */
+  isMadeGood: boolean;
 };
 
 export type Explanation = {
   steps: { m: number; calls: ToldCall[] }[];
   /** What was asked for and not done, in order. */
   notDone: ToldCall[];
+  /** Of which nobody knows whether it was done. */
+  unclear: ToldCall[];
+  /** Whether records are missing that may have said more. */
+  isIncomplete: boolean;
+  /** Why it was cancelled, in the words of who did. */
+  cancelReason: string | undefined;
+  /** How much it was allowed, by the stop reason that says that it was used up. */
+  allowed: Partial<Record<StopReason, number>>;
 };
 
 const argsMax = 4;
 const valueCharsMax = 80;
 
-/** What a run did and did not do. Calls that were already known are neither. */
+/** What a run did and did not do. What was known already is neither, and giving the answer is no deed. */
 export function explain(story: Story): Explanation {
-  const steps = story.turns
+  const told = story.turns.map(({ m, calls }) => ({ m, calls: calls.filter(isDeed).map(tell) }));
+  const goodAt = new Map<string | undefined, number>();
+  for (const { m, calls } of told) {
+    for (const { tool, outcome } of calls) if (hasWorked(outcome)) goodAt.set(tool, m);
+  }
+  const steps = told
     .filter(({ calls }) => calls.length > 0)
-    .map(({ m, calls }) => ({ m, calls: calls.map(tell) }))
-    .map(({ m, calls }) => ({ m, calls: calls.filter(({ outcome }) => !isDuplicate(outcome)) }))
-    .filter(({ calls }) => calls.length > 0);
-  const notDone = steps.flatMap(({ calls }) => calls.filter(({ outcome }) => outcome.kind === 'not_done'));
-  return { steps, notDone };
+    .map(({ m, calls }) => ({
+      m,
+      calls: calls.map((call) => ({ ...call, isMadeGood: hasFailed(call) && (goodAt.get(call.tool) ?? -1) > m })),
+    }));
+  const all = steps.flatMap(({ calls }) => calls);
+  const isUnclear = ({ outcome }: ToldCall) =>
+    outcome.kind === 'lost' || (outcome.kind === 'not_done' && outcome.status === 'in_doubt');
+  return {
+    steps,
+    notDone: all.filter((call) => call.outcome.kind === 'not_done' && !isUnclear(call)),
+    unclear: all.filter(isUnclear),
+    isIncomplete: story.turns.some(({ lost }) => lost.length > 0),
+    cancelReason: cancelReasonOf(story),
+    allowed: allowedOf(story),
+  };
 }
 
-function isDuplicate(outcome: Outcome): boolean {
-  return outcome.kind === 'not_done' && outcome.status === 'duplicate';
+function isDeed({ observed, admission }: StoryCall): boolean {
+  const status = observed && statusOf(observed);
+  return status !== 'duplicate' && !(admission === 'answered' && status === 'ok');
+}
+
+function hasFailed({ outcome: { kind } }: ToldCall): boolean {
+  return kind === 'not_done' || kind === 'lost';
+}
+
+function hasWorked({ kind }: Outcome): boolean {
+  return kind === 'rows' || kind === 'value' || kind === 'result';
 }
 
 function tell(call: StoryCall): ToldCall {
-  const approval = bodyOf(call.approval, 'approval');
+  const isQuestion = call.admission === 'input';
   return {
     slot: call.slot,
     tool: call.tool,
-    args: plainArguments(call.args),
-    outcome: outcomeOf(call),
-    ...(approval ? { decision: { kind: approval.decision, by: approval.by, reason: approval.reason } } : {}),
+    question: isQuestion ? call.why : undefined,
+    args: isQuestion ? [] : plainArguments(argumentsOf(call)),
+    outcome: outcomeOf(call, isQuestion),
+    decision: decisionOf(call),
+    voided: voidOf(call),
+    isMadeGood: false,
   };
+}
+
+function decisionOf(call: StoryCall): ToldDecision | undefined {
+  const approval = bodyOf(call.approval, 'approval');
+  if (!approval) return undefined;
+  return { kind: approval.decision, by: /^user (.+)$/su.exec(approval.by)?.[1], reason: approval.reason };
+}
+
+/** As they were executed: a person may have changed them. */
+function argumentsOf(call: StoryCall): string | undefined {
+  const approval = bodyOf(call.approval, 'approval');
+  return approval?.decision === 'edit' ? (approval.args ?? call.args) : call.args;
 }
 
 function plainArguments(text: string | undefined): ToldCall['args'] {
   const value = parseExact(text || '{}');
   if (!isExactRecord(value)) return [];
   return Object.entries(value)
-    .flatMap(([name, item]) => (isScalar(item) && item !== null ? [{ name, value: String(item) }] : []))
-    .filter(({ value: shown }) => shown.length <= valueCharsMax && !shown.includes('\n'))
+    .map(([name, item]) => ({ name, value: plainValue(item) }))
+    .filter((pair): pair is ToldCall['args'][number] => pair.value !== undefined)
     .slice(0, argsMax);
 }
 
-function outcomeOf(call: StoryCall): Outcome {
+function plainValue(value: ExactValue): string | boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  return isScalar(value) && value !== null && isPlain(String(value)) ? String(value) : undefined;
+}
+
+/** No query, markup, code, address with parameters or key: words, names, numbers and dates. */
+function isPlain(text: string): boolean {
+  const isCode = /[{}<>\\;=|]|\b(select|insert|update|delete|with)\b.+\b(from|into|set|as)\b|[0-9a-f-]{24,}/i.test(
+    text,
+  );
+  return text.trim() !== '' && text.length <= valueCharsMax && !text.includes('\n') && !isCode;
+}
+
+function statusOf(observed: NonNullable<StoryCall['observed']>): ObservationStatus | undefined {
+  return (bodyOf(observed, 'observed')?.observation.status ?? observed.status) as ObservationStatus | undefined;
+}
+
+/** Errors of which the tool itself knows best what was wrong. The words on others are for the model. */
+const saidByTools = new Set(['tool_failed']);
+
+function outcomeOf(call: StoryCall, isQuestion: boolean): Outcome {
   if (call.state === 'running' || call.state === 'waiting') return { kind: call.state };
   if (!call.observed) return { kind: 'lost' };
   const observation = bodyOf(call.observed, 'observed')?.observation;
-  if (!observation) {
-    const status = call.observed.status as ObservationStatus;
-    return status === 'ok' ? { kind: 'large' } : { kind: 'not_done', status, message: null };
+  const status = statusOf(call.observed) ?? 'error';
+  if (status !== 'ok' && status !== 'duplicate') {
+    const code = observation?.errorCode ?? undefined;
+    const isTold = code !== undefined && saidByTools.has(code);
+    return { kind: 'not_done', status, code, said: (isTold && observation?.message) || undefined };
   }
-  if (observation.status !== 'ok') {
-    return { kind: 'not_done', status: observation.status, message: observation.message };
-  }
-  return resultOf(observation.data);
+  const value = observation?.data == null ? null : (parseExact(observation.data) ?? observation.data);
+  return resultOf(isQuestion && isExactRecord(value) ? (value.answer ?? null) : value);
 }
 
-function resultOf(data: string | null): Outcome {
-  const value = data === null ? null : (parseExact(data) ?? data);
-  if (value === null) return { kind: 'result' };
+function resultOf(value: ExactValue): Outcome {
+  const figures = keyFiguresOf(value);
+  if (figures) return { kind: 'rows', count: figures.count };
   const table = tableOf(value);
   if (table) return { kind: 'rows', count: table.count };
-  if (value instanceof ExactNumber) return { kind: 'value', text: value.text };
-  if (typeof value === 'string' && value.length <= valueCharsMax) return { kind: 'value', text: value };
+  const single = isExactRecord(value) ? onlyValue(value) : value;
+  if (single instanceof ExactNumber) return { kind: 'value', text: single.text, isNumber: true };
+  if (typeof single === 'string' && isPlain(single)) return { kind: 'value', text: single, isNumber: false };
   return { kind: 'result' };
+}
+
+/** `{"result": 24850}` is 24,850. */
+function onlyValue(record: ExactRecord): ExactValue {
+  const [value, ...others] = Object.values(record);
+  return value === undefined || others.length > 0 ? null : value;
+}
+
+function cancelReasonOf({ notes, turns }: Story): string | undefined {
+  const records = [notes, ...turns.map((turn) => turn.notes)].flat();
+  return bodyOf(
+    records.find(({ kind }) => kind === 'cancel'),
+    'cancel',
+  )?.reason;
+}
+
+function allowedOf({ started, notes, turns }: Story): Explanation['allowed'] {
+  const resumed = [notes, ...turns.map((turn) => turn.notes)].flat().findLast(({ kind }) => kind === 'resumed');
+  const limits = bodyOf(resumed, 'resumed')?.limits ?? bodyOf(started, 'started')?.limits;
+  if (!limits) return {};
+  return {
+    max_steps: limits.steps,
+    max_tool_calls: limits.toolCalls,
+    deadline: limits.wallClockMs,
+    max_spend: Number(limits.spendNanoUsd) / 1e9,
+  };
 }

@@ -6,8 +6,10 @@ import {
   formatAge,
   formatCost,
   formatDuration,
+  formatShort,
   formatSize,
   groupDigits,
+  isolated,
   readableName,
   visibleText,
 } from './format.ts';
@@ -98,4 +100,20 @@ test('what could deceive the eye is made visible', () => {
   expect(visibleText('pay\u200bpal\u2066x')).toBe('pay⟨U+200B⟩pal⟨U+2066⟩x');
   expect(visibleText('two\r\nlines\tand a tab')).toBe('two\nlines\tand a tab');
   expect(readableName('change_pct')).toBe('change %');
+  expect(['product-line', '2026-01', 'x_-1'].map(readableName)).toEqual(['product line', '2026-01', 'x -1']);
+});
+
+test('labels of drawings are short, as the language has it', () => {
+  const shown = (['en', 'zh', 'pt'] as const).map((language) => formatShort(16_400_000, language));
+  expect(shown.map((text) => text.replaceAll(/\s/g, ' '))).toEqual(['16.4M', '1640万', '16,4 mi']);
+});
+
+test('money is shown in its own currency', () => {
+  expect(formatCost({ amount: '1250.5', currency: 'BRL' }, 'pt').replaceAll(/\s/g, ' ')).toBe('R$ 1.250,50');
+  expect(formatCost({ amount: '3.20', currency: 'CNY' })).toBe('CN¥3.20');
+});
+
+test('a name that runs from the right is set apart in a sentence', () => {
+  expect(isolated('سارة')).toBe('\u2068سارة\u2069');
+  expect(isolated('Ana 王')).toBe('Ana 王');
 });

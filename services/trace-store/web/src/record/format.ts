@@ -54,6 +54,12 @@ export function formatCount(count: number, language: Language = 'en'): string {
   return groupDigits(String(count), language);
 }
 
+/** `16,400,000` → `16.4M`, `1640万`, `16,4 mi`: for the label of a drawing. */
+export function formatShort(value: number, language: Language = 'en'): string {
+  const format = { notation: 'compact', maximumSignificantDigits: 3 } as const;
+  return new Intl.NumberFormat(localeOf[language], format).format(value);
+}
+
 /** `640 byte`, `2.4 MB`. */
 export function formatSize(bytes: number, language: Language = 'en'): string {
   const [unit, size] =
@@ -62,14 +68,17 @@ export function formatSize(bytes: number, language: Language = 'en'): string {
   return new Intl.NumberFormat(localeOf[language], format).format(bytes / size);
 }
 
-/** `USD 0.011061` → `$0.0111`: four decimals below a dollar, two above; `< $0.0001` for less than that. */
-export function formatCost(cost: Pick<MoneyView, 'amount'> | undefined, language: Language = 'en'): string {
+/** An amount in a currency, USD where none is named. */
+export type Cost = Pick<MoneyView, 'amount'> & { currency?: string };
+
+/** `USD 0.011061` → `$0.0111`: four decimals below one, two above; `< $0.0001` for less than that. */
+export function formatCost(cost: Cost | undefined, language: Language = 'en'): string {
   if (!cost) return '–';
   const amount = Number(cost.amount);
   const digits = amount === 0 ? 0 : Math.abs(amount) >= 1 ? 2 : 4;
   const format = new Intl.NumberFormat(localeOf[language], {
     style: 'currency',
-    currency: 'USD',
+    currency: cost.currency ?? 'USD',
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   });
@@ -137,7 +146,7 @@ export function formatMinute(iso: string, language: Language = 'en'): string {
 /** `product_line` → `product line`, `change_pct` → `change %`. */
 export function readableName(name: string): string {
   return visibleText(name)
-    .replace(/[_-]+/g, ' ')
+    .replace(/_+|(?<=\p{L})-+(?=\p{L})/gu, ' ')
     .replace(/\bpct\b/g, '%')
     .trim();
 }
@@ -152,4 +161,11 @@ export function visibleText(text: string): string {
     if (char === '\r') return '';
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });
+}
+
+const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
+/** A text as a part of a sentence: one that runs from the right doesn't carry off what stands beside it. */
+export function isolated(text: string): string {
+  return rightToLeft.test(text) ? `\u2068${text}\u2069` : text;
 }

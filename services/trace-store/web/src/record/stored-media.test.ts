@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mediaIn } from './stored-media.ts';
+import { mediaIn, wholeResultOf } from './stored-media.ts';
 
 const run = 'run_0190';
 const ref = (part: string, of = run) => `demo/${of}/2/1/${part}`;
@@ -48,4 +48,18 @@ test('what is no file of the run is passed over', () => {
 test('a result can not make the page fetch without end', () => {
   const many = Array.from({ length: 500 }, (_, n) => ({ mimeType: 'image/png', bytes: 9, ref: ref(`media-${n}`) }));
   expect(pathsIn(many)).toHaveLength(100);
+});
+
+test('the whole of a result that is shown in part can be had, of the shown run only', () => {
+  expect(wholeResultOf(`demo/${run}/2/1`, run)).toEqual({
+    path: `/v1/tools/results/${run}/2/1`,
+    name: `${run}-2-1.json`,
+  });
+  expect(wholeResultOf(ref('text'), run)).toEqual({
+    path: `/v1/tools/results/${run}/2/1/text`,
+    name: `${run}-2-1-text.txt`,
+  });
+  const others = [null, ref('media-0'), ref('text', 'run_other'), `demo/../${run}/2/1`, `demo/${run}/2/1/text/x`];
+  expect(others.map((each) => wholeResultOf(each, run))).toEqual(others.map(() => undefined));
+  expect(wholeResultOf(ref('text', 'run_other'), undefined)).toBeDefined();
 });

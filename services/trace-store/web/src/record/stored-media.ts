@@ -4,11 +4,10 @@
  */
 import { ExactNumber, isExactRecord, isScalar, parseExact, type ExactRecord, type ExactValue } from './exact-json.ts';
 
-export type StoredMedia = {
-  /** Where the tool-runner serves it. */
-  path: string;
-  /** What it is called when it is saved. */
-  name: string;
+/** What the tool-runner keeps of a result, and what it is called when it is saved. */
+export type StoredFile = { path: string; name: string };
+
+export type StoredMedia = StoredFile & {
   type: string;
   bytes: number;
   /** Whether it is shown in place; else it is a download. */
@@ -17,7 +16,7 @@ export type StoredMedia = {
 
 const mediaMax = 100;
 const shownBytesMax = 10_485_760;
-const refPattern = /^[^/]{1,200}\/([A-Za-z0-9_-]{1,100})\/(\d{1,6})\/(\d{1,6})\/(media-\d{1,4})$/;
+const refPattern = /^[^/]{1,200}\/([A-Za-z0-9_-]{1,100})\/(\d{1,6})\/(\d{1,6})(?:\/(media-\d{1,4}|text))?$/;
 const typePattern = /^[a-z]+\/[a-z0-9.+-]{1,100}$/;
 const unknownType = 'application/octet-stream';
 
@@ -66,19 +65,33 @@ export function isPictureType(type: string): boolean {
   return Object.hasOwn(pictureEndings, type);
 }
 
+/** The whole of a result of which an observation holds a part. `runId` as above. */
+export function wholeResultOf(ref: string | null, runId: string | undefined): StoredFile | undefined {
+  const place = placeOf(ref, runId);
+  if (!place || place.part?.startsWith('media-')) return undefined;
+  return { path: place.path, name: `${place.name}${place.part === 'text' ? '.txt' : '.json'}` };
+}
+
 function mediaOf(told: ExactRecord, runId: string | undefined): StoredMedia | undefined {
   const { ref, bytes, contentType, mimeType } = told;
-  const [, ofRun = '', m = '', i = '', part = ''] = (typeof ref === 'string' && refPattern.exec(ref)) || [];
-  if (part === '' || (runId !== undefined && ofRun !== runId) || !(bytes instanceof ExactNumber)) return undefined;
+  const place = placeOf(ref, runId);
+  if (!place?.part?.startsWith('media-') || !(bytes instanceof ExactNumber)) return undefined;
   const type = cleanType(contentType ?? mimeType);
   const size = Number(bytes.text);
   return {
-    path: `/v1/tools/results/${ofRun}/${m}/${i}/${part}`,
-    name: `${ofRun}-${m}-${i}-${part}${Object.hasOwn(fileEndings, type) ? fileEndings[type] : ''}`,
+    path: place.path,
+    name: `${place.name}${Object.hasOwn(fileEndings, type) ? fileEndings[type] : ''}`,
     type,
     bytes: size,
     isShown: isPictureType(type) && size <= shownBytesMax,
   };
+}
+
+function placeOf(ref: unknown, runId: string | undefined): (StoredFile & { part: string | undefined }) | undefined {
+  const [, ofRun, m, i, part] = (typeof ref === 'string' && refPattern.exec(ref)) || [];
+  if (ofRun === undefined || (runId !== undefined && ofRun !== runId)) return undefined;
+  const parts = [ofRun, m, i, ...(part === undefined ? [] : [part])];
+  return { path: `/v1/tools/results/${parts.join('/')}`, name: parts.join('-'), part };
 }
 
 function cleanType(told: ExactValue | undefined): string {

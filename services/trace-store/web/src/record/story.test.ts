@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Fact } from '@pawl/contracts';
 import { salesRunFacts } from '../../../src/testing/sales-run.ts';
 import { compareStories } from './comparison.ts';
 import { explain } from './explanation.ts';
@@ -100,16 +101,87 @@ test('a waterfall says what was queued, how long the model spoke, and what the r
   expect(totalMs).toBe(3_220);
 });
 
-test('an explanation tells what was done and what was not, without thoughts', () => {
-  const explanation = explain(storyOf(traceOf()));
-  expect(explanation.steps.map(({ calls }) => calls.map(({ outcome }) => outcome.kind))).toEqual([
-    ['rows'],
-    ['rows', 'rows', 'rows'],
-    ['not_done'],
-    ['rows'],
-  ]);
-  expect(explanation.notDone).toMatchObject([{ tool: 'execute_sql', outcome: { status: 'error' } }]);
-  expect(JSON.stringify(explanation)).not.toContain('Known');
+/** The sales run with other facts in the place of some. */
+function withFacts(change: (fact: Fact) => Fact): Trace {
+  return traceOf({
+    records: facts.map((fact, at) => recordOfFact(change(fact), { seq: at + 1, slot: slotOfFact(fact) })),
+  });
+}
+
+describe('an explanation', () => {
+  test('tells what was done and what was not, without thoughts and without code', () => {
+    const explanation = explain(storyOf(traceOf()));
+    expect(explanation.steps.map(({ calls }) => calls.map(({ outcome }) => outcome.kind))).toEqual([
+      ['rows'],
+      ['rows', 'rows', 'rows'],
+      ['not_done'],
+      ['rows'],
+    ]);
+    expect(explanation.notDone).toMatchObject([
+      { tool: 'execute_sql', args: [], isMadeGood: false, outcome: { status: 'error', code: 'tool_failed' } },
+    ]);
+    expect(explanation).toMatchObject({ unclear: [], isIncomplete: false, allowed: { max_steps: 10, max_spend: 0.4 } });
+    expect(JSON.stringify(explanation)).not.toMatch(/Known|select/);
+  });
+
+  test('says that nobody knows where records are lost or a write is in doubt', () => {
+    const doubtful = withFacts((fact) =>
+      fact.kind === 'observed' && fact.m === 2
+        ? { ...fact, observation: { ...fact.observation, status: 'in_doubt', errorCode: 'in_doubt' } }
+        : fact,
+    );
+    const { notDone, unclear } = explain(storyOf(doubtful));
+    expect([notDone, unclear.map(({ slot }) => slot)]).toEqual([[], ['observed.2.0']]);
+    const torn = traceOf({
+      records: records.filter(({ slot }) => slot !== 'observed.0.0' && slot !== 'thought.1'),
+      missing: ['observed.0.0', 'thought.1'],
+    });
+    expect(explain(storyOf(torn))).toMatchObject({ unclear: [{ slot: 'observed.0.0' }], isIncomplete: true });
+    const silent = traceOf({ status: 'running', records: records.slice(0, 3) });
+    expect(explain(storyOf(silent, { isLost: true })).unclear).toMatchObject([{ slot: 'observed.0.0' }]);
+  });
+
+  test('tells that a later try of the same tool worked', () => {
+    const retried = withFacts((fact) => {
+      if (fact.kind === 'acted' && fact.m === 3) {
+        return { ...fact, calls: fact.calls.map((call) => ({ ...call, tool: 'execute_sql' })) };
+      }
+      return fact.kind === 'observed' && fact.m === 3 ? { ...fact, tool: 'execute_sql' } : fact;
+    });
+    expect(explain(storyOf(retried)).notDone).toMatchObject([{ isMadeGood: true }]);
+  });
+
+  test('tells who decided, with the arguments as they were carried out, and that it no longer counted', () => {
+    const base = { v: 1 as const, app: 'demo', runId: 'run_1', at: startedAt, m: 0, i: 0, callId: 'call_0_0' };
+    const approval = recordOfFact(
+      {
+        ...base,
+        kind: 'approval',
+        decision: 'edit',
+        toolRevision: 'a',
+        argsHash: 'b',
+        args: '{"amount":20}',
+        by: 'user lin.wei',
+      },
+      { seq: 3, slot: 'approval.0.0' },
+    );
+    const ofFirst = (trace: Trace) =>
+      explain(storyOf({ ...trace, records: [...trace.records, approval] })).steps[0]?.calls[0];
+    expect(ofFirst(traceOf())).toMatchObject({
+      args: [{ name: 'amount', value: '20' }],
+      decision: { kind: 'edit', by: 'lin.wei' },
+      voided: undefined,
+    });
+    const changed = withFacts((fact) =>
+      fact.kind === 'observed' && fact.m === 0
+        ? { ...fact, observation: { ...fact.observation, status: 'denied', errorCode: 'tool_not_allowed' } }
+        : fact,
+    );
+    expect(ofFirst(changed)).toMatchObject({
+      voided: 'decided',
+      outcome: { status: 'denied', said: undefined },
+    });
+  });
 });
 
 test('a comparison finds where two runs part', () => {
@@ -139,4 +211,33 @@ test('a comparison finds where two runs part', () => {
     [4, 4],
   ]);
   expect(turns[2]?.calls).toMatchObject([{ likeness: 'arguments', hasSameResult: true }]);
+});
+
+test('a comparison claims nothing of bodies that have not been loaded', () => {
+  const withoutBody = (slot: string) =>
+    storyOf(
+      traceOf({
+        records: records.map((record) => {
+          if (record.slot !== slot) return record;
+          const { body: _body, ...rest } = record;
+          return { ...rest, bodyRef: `/v1/traces/run_1/records/${slot}` };
+        }),
+      }),
+    );
+  const whole = storyOf(traceOf());
+  for (const slot of ['thought.1', 'observed.0.0']) {
+    const { partsAt, isCertain, turns } = compareStories(whole, withoutBody(slot));
+    expect([partsAt, isCertain]).toEqual([undefined, false]);
+    expect(turns.filter(({ isSame }) => isSame === undefined)).toHaveLength(1);
+  }
+  const numbers = ['9007199254740993', '9007199254740992'].map((id) =>
+    storyOf(
+      withFacts((fact) =>
+        fact.kind === 'acted' && fact.m === 0
+          ? { ...fact, calls: fact.calls.map((call) => ({ ...call, args: `{"id":${id}}` })) }
+          : fact,
+      ),
+    ),
+  );
+  expect(compareStories(numbers[0] ?? whole, numbers[1] ?? whole).partsAt).toBe(1);
 });

@@ -5,7 +5,8 @@ import { bodyOf, recordOfFact, slotOfFact, type Trace, type TraceRecord, type Un
 /** A slot that must exist, and whose record never came or could not be kept. */
 export type LostSlot = ({ state: 'missing'; slot: string } | ({ state: 'unreadable' } & UnreadableSlot)) & object;
 
-export type CallState = 'done' | 'running' | 'waiting' | 'missing' | 'unreadable';
+/** `lost`: it ran when the run fell silent, and nobody knows what became of it. */
+export type CallState = 'done' | 'running' | 'waiting' | 'lost' | 'missing' | 'unreadable';
 
 export type StoryCall = Pick<ActedCall, 'i'> &
   Partial<Pick<ActedCall, 'callId' | 'admission' | 'why' | 'expiresAt'>> & {
@@ -40,8 +41,8 @@ export type Story = {
 
 type OpenTurn = Omit<Turn, 'calls' | 'lost'> & { records: TraceRecord[] };
 
-/** Turns in order. Slots that are lost keep a place. */
-export function storyOf({ run, records, missing, unreadable }: Trace): Story {
+/** Turns in order. Slots that are lost keep a place. `isLost`: the run has been silent for longer than it may live. */
+export function storyOf({ run, records, missing, unreadable }: Trace, { isLost = false } = {}): Story {
   const story: Story = { started: undefined, ended: undefined, turns: [], notes: [] };
   const turns = new Map<number, OpenTurn>();
   const turnOf = (m: number): OpenTurn => {
@@ -67,9 +68,9 @@ export function storyOf({ run, records, missing, unreadable }: Trace): Story {
     const [kind, m] = slot.split('.');
     if (kind === 'thought' || kind === 'acted' || kind === 'observed') turnOf(Number(m));
   }
-  const isOver = run.status === 'ended';
+  const open = run.status === 'ended' ? 'missing' : isLost ? 'lost' : 'running';
   story.turns = withSteps([...turns.values()].toSorted((left, right) => left.m - right.m)).map((turn) =>
-    completeTurn(turn, { lost, isOver }),
+    completeTurn(turn, { lost, open }),
   );
   return story;
 }
@@ -111,7 +112,7 @@ function withSteps(turns: OpenTurn[]): OpenTurn[] {
 
 function completeTurn(
   { records, ...turn }: OpenTurn,
-  { lost, isOver }: { lost: ReadonlyMap<string, LostSlot>; isOver: boolean },
+  { lost, open }: { lost: ReadonlyMap<string, LostSlot>; open: 'missing' | 'lost' | 'running' },
 ): Turn {
   const { m } = turn;
   const calls = callsOf({ ...turn, records }, lost).map((call): StoryCall => {
@@ -119,8 +120,7 @@ function completeTurn(
     const observed = records.find((record) => record.slot === slot);
     const approval = records.find((record) => record.slot === `approval.${m}.${call.i}`);
     const waits = (call.admission === 'approval' && !approval) || call.admission === 'input';
-    const open = isOver ? 'missing' : waits ? 'waiting' : 'running';
-    const state = observed ? 'done' : (lost.get(slot)?.state ?? open);
+    const state = observed ? 'done' : (lost.get(slot)?.state ?? (waits && open === 'running' ? 'waiting' : open));
     return { ...call, slot, observed, approval, state, lost: lost.get(slot) };
   });
   const own = [`thought.${m}`, `acted.${m}`].flatMap((slot) => lost.get(slot) ?? []);
@@ -148,6 +148,17 @@ function callsOf(turn: OpenTurn, lost: ReadonlyMap<string, LostSlot>): BareCall[
     }
   }
   return [...calls.values()].toSorted((left, right) => left.i - right.i);
+}
+
+/**
+ * Whether a tool was changed before a call of it could be made, so that a person's word on it is void: one that had been given
+ * (`decided`), or one that was asked for (`asked`).
+ */
+export function voidOf({ admission, approval, observed }: StoryCall): 'decided' | 'asked' | undefined {
+  if (bodyOf(observed, 'observed')?.observation.errorCode !== 'tool_not_allowed') return undefined;
+  const decision = bodyOf(approval, 'approval')?.decision;
+  if (decision === 'approve' || decision === 'edit') return 'decided';
+  return admission === 'approval' && decision === undefined ? 'asked' : undefined;
 }
 
 /** Since when a run that still counts as running should have ended, or undefined: nothing says what became of it. */

@@ -11,21 +11,47 @@ export type Table = {
   leftOut: number;
   /** Rows of the whole result. */
   count: number;
+  /** What the object says beside its rows. */
+  rest: ExactRecord;
 };
 
-/** Objects in a row, either alone or as `rows` of an object, make a table. */
+/** Objects in a row, either alone or as `rows` of an object, make a table; so do lists in a row whose columns have names. */
 export function tableOf(value: ExactValue): Table | undefined {
   if (Array.isArray(value)) {
-    if (value.length === 0 || !value.every(isExactRecord)) return undefined;
-    return { columns: columnsOf(value), rows: value, leftOut: 0, count: value.length };
+    const { items, leftOut } = withoutMark(value);
+    if (items.length === 0 || !items.every(isExactRecord)) return undefined;
+    return { columns: columnsOf(items), rows: items, leftOut, count: leftOut + items.length, rest: {} };
   }
-  if (!isExactRecord(value) || !Array.isArray(value.rows) || !value.rows.every(isExactRecord)) return undefined;
-  const rows = value.rows;
-  const named = Array.isArray(value.columns)
-    ? value.columns.filter((name): name is string => typeof name === 'string')
-    : undefined;
-  const leftOut = numberOf(value.rowsLeftOut) ?? 0;
-  return { columns: columnsOf(rows, named), rows, leftOut, count: numberOf(value.rowCount) ?? leftOut + rows.length };
+  if (!isExactRecord(value) || !Array.isArray(value.rows)) return undefined;
+  const { rows: given, columns: told, rowCount, rowsLeftOut, ...others } = value;
+  const marked = withoutMark(given);
+  const named = namesOf(told);
+  const rows = named && marked.items.every(Array.isArray) ? withNames(named, marked.items) : marked.items;
+  if (!rows.every(isExactRecord)) return undefined;
+  const leftOut = numberOf(rowsLeftOut) ?? marked.leftOut;
+  const count = numberOf(rowCount) ?? leftOut + rows.length;
+  const rest = named || told === undefined ? others : { columns: told, ...others };
+  return { columns: columnsOf(rows, named), rows, leftOut, count, rest };
+}
+
+/** A list that was cut has a text in the place of what is not there. */
+function withoutMark(list: ExactValue[]): { items: ExactValue[]; leftOut: number } {
+  const counts = list.map((item) =>
+    typeof item === 'string' ? /^… (\d+) items left out …$/.exec(item)?.[1] : undefined,
+  );
+  const [mark, ...more] = counts.filter((count) => count !== undefined);
+  if (mark === undefined || more.length > 0) return { items: list, leftOut: 0 };
+  return { items: list.filter((_item, at) => counts[at] === undefined), leftOut: Number(mark) };
+}
+
+function namesOf(columns: ExactValue | undefined): string[] | undefined {
+  if (!Array.isArray(columns)) return undefined;
+  const names = columns.map((column) => (isExactRecord(column) ? column.name : column));
+  return names.every((name) => typeof name === 'string') ? names : undefined;
+}
+
+function withNames(names: readonly string[], rows: readonly ExactValue[][]): ExactRecord[] {
+  return rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? null])));
 }
 
 function columnsOf(rows: readonly ExactRecord[], named?: readonly string[]): Column[] {

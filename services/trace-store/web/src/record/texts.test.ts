@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseExact } from './exact-json.ts';
+import { ExactNumber, parseExact } from './exact-json.ts';
+import { keyFiguresOf } from './key-figures.ts';
 import { inlineParts, proseBlocks } from './prose-blocks.ts';
 import { createEventParser } from './server-sent-events.ts';
 import { chartOf, tableOf } from './table.ts';
@@ -74,4 +75,63 @@ describe('a chart', () => {
     ['numbers that are names', '[{"k":"a","order_id":1},{"k":"b","order_id":2},{"k":"c","order_id":3}]'],
     ['a part of the rows', '{"rows":[{"k":"a","v":1},{"k":"b","v":2},{"k":"c","v":2}],"rowsLeftOut":90}'],
   ])('is not drawn of %s', (_what, json) => expect(chart(json)).toBeUndefined());
+});
+
+describe('a table', () => {
+  const table = (json: string) => tableOf(parseExact(json) ?? null);
+
+  test('that was cut says how many rows are not there, whether it stood alone or not', () => {
+    expect(table('[{"a":1},"… 18 items left out …",{"a":20}]')).toMatchObject({ leftOut: 18, count: 20 });
+    expect(table('{"rows":[{"a":1},{"a":9}],"rowsLeftOut":7}')).toMatchObject({ leftOut: 7, count: 9 });
+    expect(table('["… 18 items left out …"]')).toBeUndefined();
+  });
+
+  test('of lists has the names of its columns, also where those are told with their types', () => {
+    const rows = [{ day: '2026-01-10', value: new ExactNumber('9007199254740993') }];
+    expect(table('{"columns":["day","value"],"rows":[["2026-01-10",9007199254740993]]}')?.rows).toEqual(rows);
+    expect(
+      table('{"columns":[{"name":"day"},{"name":"value"}],"rows":[["2026-01-10",9007199254740993]]}')?.rows,
+    ).toEqual(rows);
+  });
+
+  test('keeps what is said beside its rows', () => {
+    expect(table('{"currency":"CNY","rows":[{"a":1}]}')?.rest).toEqual({ currency: 'CNY' });
+    expect(table('[{"a":1}]')?.rest).toEqual({});
+  });
+});
+
+describe('key figures', () => {
+  const figures = (json: string) => keyFiguresOf(parseExact(json) ?? null);
+
+  test('are what changed most, totals, the most frequent, and samples', () => {
+    const found = figures(`{"rowCount":16,"columns":[
+      {"name":"month","distinct":2,"top":[{"value":"2026-01","count":8}]},
+      {"name":"day","distinct":16,"first":"2026-01-01","last":"2026-02-08"},
+      {"name":"revenue","total":1558,"average":97.375,"min":58,"max":100}],
+      "biggestChanges":[{"line":"C","column":"revenue","from":{"month":"2026-01","value":100},"to":{"month":"2026-02","value":58},"change":-42,"percent":-42}],
+      "samples":[{"line":"A"}]}`);
+    expect(found).toMatchObject({
+      count: 16,
+      texts: [
+        { name: 'month', distinct: '2', top: [{ value: '2026-01', count: '8' }], range: [] },
+        { name: 'day', distinct: '16', top: [], range: ['2026-01-01', '2026-02-08'] },
+      ],
+    });
+    expect(found?.numbers?.rows.map(({ name }) => name)).toEqual(['revenue']);
+    expect(found?.changes?.columns.map(({ name }) => name)).toEqual([
+      'line',
+      'column',
+      '2026-01',
+      '2026-02',
+      'change',
+      'change_pct',
+    ]);
+    expect(found?.samples?.count).toBe(1);
+  });
+
+  test.each([
+    ['a table', '{"rowCount":1,"columns":["a"],"rows":[{"a":1}]}'],
+    ['something else with columns', '{"rowCount":1,"columns":[{"name":"a","type":"text"}]}'],
+    ['figures with more than is known', '{"rowCount":1,"columns":[{"name":"a","total":1}],"note":"x"}'],
+  ])('are not seen in %s', (_what, json) => expect(figures(json)).toBeUndefined());
 });

@@ -110,7 +110,7 @@ function callBar(
     ];
     return { ...base, state: 'done', segments: nonEmpty([...person, ...run]) };
   }
-  if (call.state === 'missing' || call.state === 'unreadable') return { ...base, state: 'lost', segments: person };
+  if (call.state !== 'running' && call.state !== 'waiting') return { ...base, state: 'lost', segments: person };
   const isWaiting = call.state === 'waiting';
   const open: Segment = { kind: isWaiting ? 'person' : 'tool', fromMs: beginsMs, toMs: Math.max(beginsMs, presentMs) };
   return { ...base, state: isWaiting ? 'waiting' : 'running', segments: nonEmpty([...person, open]) };

@@ -62,6 +62,7 @@ type Scale = (value: number) => { top: number; size: number };
 
 /** The first and the last value, in the line above the columns. */
 function EndValues({ points, span }: { points: readonly ChartPoint[]; span: number }) {
+  const { short } = useWords();
   const isDense = points.length > 12;
   return [points[0], points.at(-1)].map(
     (point, at) =>
@@ -73,7 +74,7 @@ function EndValues({ points, span }: { points: readonly ChartPoint[]; span: numb
           y={labelHeight - 6}
           textAnchor={isDense ? (at === 0 ? 'start' : 'end') : 'middle'}
         >
-          {shortNumber(point.value)}
+          {short(point.value)}
         </text>
       ),
   );
@@ -84,17 +85,6 @@ function scaleOf(points: readonly ChartPoint[], space: number): Scale {
   const low = Math.min(0, ...points.map(({ value }) => value));
   const perUnit = space / (high - low || 1);
   return (value) => ({ top: (high - Math.max(0, value)) * perUnit, size: Math.abs(value) * perUnit });
-}
-
-/** `16,400,000` → `16.4 M`: for the label of a drawing. */
-function shortNumber(value: number): string {
-  const steps: [number, string][] = [
-    [1e9, ' G'],
-    [1e6, ' M'],
-    [1e3, ' k'],
-  ];
-  const [size, unit] = steps.find(([least]) => Math.abs(value) >= least) ?? [1, ''];
-  return `${Number((value / size).toPrecision(3))}${unit}`;
 }
 
 const barWidth = 64;

@@ -12,12 +12,13 @@ const rowsAtFirst = 50;
 
 type Format = ((text: string) => string) | undefined;
 
-export function DataTable({ table }: { table: Table }) {
+/** `isPlain`: without a chart, where its rows are not of one kind. */
+export function DataTable({ table, isPlain = false }: { table: Table; isPlain?: boolean }) {
   const { say, count, column } = useWords();
   const [isWhole, setWhole] = useState(false);
   const { columns, rows, leftOut } = table;
   if (rows.length === 0) return <p className="quiet">{say('value.noRows')}</p>;
-  const chart = chartOf(table);
+  const chart = isPlain ? undefined : chartOf(table);
   const formats = columns.map(({ name, isNumber }): Format =>
     isNumber ? column(name, textsOf(rows, name)) : undefined,
   );

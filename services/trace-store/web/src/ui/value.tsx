@@ -10,10 +10,12 @@ import {
   type ExactValue,
 } from '../record/exact-json.ts';
 import { readableName } from '../record/format.ts';
-import { tableOf } from '../record/table.ts';
+import { keyFiguresOf } from '../record/key-figures.ts';
+import { tableOf, type Table } from '../record/table.ts';
 import { useWords } from '../words/words.tsx';
 import { DataTable } from './data-table.tsx';
 import { inlineText } from './inline-text.ts';
+import { ShownKeyFigures } from './key-figures.tsx';
 import { LongText } from './long-text.tsx';
 
 const itemsMax = 200;
@@ -43,8 +45,10 @@ export function Arguments({ text }: { text: string }) {
 
 function ShownValue({ value }: { value: ExactValue }) {
   const words = useWords();
+  const figures = keyFiguresOf(value);
+  if (figures) return <ShownKeyFigures figures={figures} />;
   const table = tableOf(value);
-  if (table) return <DataTable table={table} />;
+  if (table) return <WholeTable table={table} />;
   if (isScalar(value)) return <Scalar value={value} />;
   const isEmpty = Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
   if (isEmpty) return <p className="quiet">{words.say('value.nothing')}</p>;
@@ -57,6 +61,16 @@ function ShownValue({ value }: { value: ExactValue }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** A table, and what is said beside it. */
+function WholeTable({ table }: { table: Table }) {
+  return (
+    <>
+      {Object.keys(table.rest).length > 0 && <Pairs record={table.rest} />}
+      <DataTable table={table} />
+    </>
   );
 }
 
@@ -95,7 +109,7 @@ function PairValue({ name, value, isLong }: { name: string; value: ExactValue; i
   if (value instanceof ExactNumber) return words.column(name, [value.text])(value.text);
   if (isScalar(value)) return inlineText(value, words);
   const table = tableOf(value);
-  if (table) return <DataTable table={table} />;
+  if (table) return <WholeTable table={table} />;
   if (Array.isArray(value) && value.every(isScalar)) {
     return value.map((item, at) => (
       <Fragment key={at}>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import {
   fetchBudgets,
   fetchSpending,
+  leftOf,
   shareUsed,
   sizeOf,
   type Amount,
@@ -58,26 +59,30 @@ export function Budgets() {
 function BudgetCard({ budget }: { budget: Budget }) {
   const { name, spec, state } = budget;
   const words = useWords();
-  const { say, wordFor, minute } = words;
+  const { say, minute } = words;
   const { limit, held, spent, window } = state;
   const whole = Math.max(1, sizeOf(limit));
-  const { agent, user } = spec.scope;
+  const { agent, user, key } = spec.scope;
   const whom = [
     agent === undefined ? '' : say('budget.agent', { name: agent }),
     user === undefined ? '' : say('budget.user', { name: visibleText(user) }),
+    key === undefined ? '' : say('budget.key', { name: visibleText(key) }),
   ].filter((part) => part !== '');
-  const figures: [string, string, string][] = [
-    ['spent', say('budget.spent'), amountText(spent, words)],
-    ['held', say('budget.held'), amountText(held, words)],
-    ['left', say('budget.left'), amountText(leftOf(state), words)],
-    ['limit', say('budget.limit'), amountText(limit, words)],
+  // Calls at once are only ever under way.
+  const isOfMoment = 'concurrent' in limit;
+  const figures: [kind: string, label: string, amount: Amount][] = [
+    ['spent', say('budget.spent'), spent],
+    ['held', say(isOfMoment ? 'budget.underWay' : 'budget.held'), held],
+    ['left', say('budget.left'), leftOf(state)],
+    ['limit', say('budget.limit'), limit],
   ];
+  const about = [whom.join(', ') || say('budget.all'), isOfMoment ? '' : say(`window.${spec.window}`)];
   return (
     <section className="card budget" data-tone={toneOf(shareUsed(state))}>
       <h2>{name}</h2>
       <p className="quiet">
-        {[whom.join(', ') || say('budget.all'), wordFor('window', spec.window)].join(' · ')}
-        {window.to !== null && ` · ${say('budget.until', { time: minute(window.to) })}`}
+        {about.filter((part) => part !== '').join(' · ')}
+        {window.to !== null && !isOfMoment && ` · ${say('budget.until', { time: minute(window.to) })}`}
       </p>
       <div
         className="meter"
@@ -91,26 +96,18 @@ function BudgetCard({ budget }: { budget: Budget }) {
         <span className="held" style={{ width: `${Math.min(100, (sizeOf(held) / whole) * 100)}%` }} />
       </div>
       <dl className="totals">
-        {figures.map(([kind, label, text]) => (
-          <div key={kind} data-kind={kind}>
-            <dt>{label}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
+        {figures
+          .filter(([kind]) => kind !== 'spent' || !isOfMoment)
+          .map(([kind, label, amount]) => (
+            <div key={kind} data-kind={kind}>
+              <dt>{label}</dt>
+              <dd>{amountText(amount, words)}</dd>
+            </div>
+          ))}
       </dl>
       <BurnDown budget={budget} />
     </section>
   );
-}
-
-function leftOf({ limit, held, spent }: Budget['state']): Amount {
-  if ('nanoUsd' in limit && 'nanoUsd' in held && 'nanoUsd' in spent) {
-    const left = BigInt(limit.nanoUsd) - BigInt(held.nanoUsd) - BigInt(spent.nanoUsd);
-    const digits = (left < 0n ? 0n : left).toString().padStart(10, '0');
-    return { ...limit, nanoUsd: digits, amount: `${digits.slice(0, -9)}.${digits.slice(-9)}` };
-  }
-  const left = Math.max(0, sizeOf(limit) - sizeOf(held) - sizeOf(spent));
-  return 'tokens' in limit ? { tokens: left } : { calls: left };
 }
 
 function toneOf(share: number): string {
@@ -120,9 +117,9 @@ function toneOf(share: number): string {
 
 function amountText(amount: Amount, { say, cost, count }: Words): string {
   if ('nanoUsd' in amount) return cost(amount);
-  return 'tokens' in amount
-    ? say('budget.tokens', { shown: count(amount.tokens) })
-    : say('budget.calls', { shown: count(amount.calls) });
+  if ('tokens' in amount) return say('budget.tokens', { shown: count(amount.tokens) });
+  if ('calls' in amount) return say('budget.calls', { shown: count(amount.calls) });
+  return say('budget.concurrent', { shown: count(amount.concurrent) });
 }
 
 function Spending({ days }: { days: SpentDay[] }) {

@@ -12,7 +12,8 @@ const labelHeight = 20;
 export function BurnDown({ budget }: { budget: Budget }) {
   const { say, minute } = useWords();
   const { name, spec, state } = budget;
-  const hasWindow = spec.window !== 'minute';
+  // The books know no keys, and calls at once are not spent.
+  const hasWindow = spec.window !== 'minute' && !('concurrent' in state.limit) && spec.scope.key === undefined;
   const { data, dataUpdatedAt } = useQuery({
     queryKey: ['burn-down', name, state.window.from],
     queryFn: ({ signal }) => fetchSpentOf(budget, signal),

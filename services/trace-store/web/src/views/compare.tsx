@@ -1,21 +1,29 @@
 /** Two runs side by side, aligned step by step. */
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { createContext, useContext, useMemo, useState, type ReactNode } from 'react';
 import { fetchTrace } from '../api/traces.ts';
 import { compareStories, type CallPair, type ComparedTurn } from '../record/comparison.ts';
 import { visibleText } from '../record/format.ts';
 import { storyOf, type StoryCall, type Turn } from '../record/story.ts';
 import { bodyOf, type Trace } from '../record/trace.ts';
 import { Link, useAddress } from '../router.tsx';
-import { Chip } from '../ui/chip.tsx';
+import { Chip, toneOfObservation } from '../ui/chip.tsx';
 import { Loading, Problem } from '../ui/problem.tsx';
 import { Prose } from '../ui/prose.tsx';
 import { StatusChip } from '../ui/status-chip.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { Arguments, Value } from '../ui/value.tsx';
 import { useWords } from '../words/words.tsx';
-import { ThoughtText } from './run/cards.tsx';
+import { ActedBody, LargeBody, LoadBody, ThoughtBody } from './run/cards.tsx';
 import { Totals } from './run/conclusion-card.tsx';
+import { useBodies, withBodies, type LoadBody as Load } from './run/use-bodies.ts';
+
+/** Steps that stand in the document at first, and come with each press of the button. */
+const stepsAtOnce = 100;
+
+const idle: Load = async () => {};
+/** What loads bodies of the run on the left and of that on the right. */
+const Loaders = createContext({ left: idle, right: idle });
 
 export function Compare() {
   const { say } = useWords();
@@ -34,23 +42,34 @@ export function Compare() {
   }
   const error = left.error ?? right.error;
   if (error) return <Problem error={error} />;
-  if (!left.data || !right.data) return <Loading />;
-  return <Compared left={left.data} right={right.data} />;
+  if (!left.trace || !right.trace) return <Loading />;
+  return (
+    <Loaders value={{ left: left.load, right: right.load }}>
+      <Compared left={left.trace} right={right.trace} />
+    </Loaders>
+  );
 }
 
+/** A run with what has been loaded of it. */
 function useTrace(runId: string | null) {
-  return useQuery({
+  const { data, error } = useQuery({
     queryKey: ['trace', runId],
     queryFn: ({ signal }) => fetchTrace(runId ?? '', signal),
     enabled: runId !== null && runId !== '',
   });
+  const [bodies, load] = useBodies();
+  const trace = useMemo(() => data && withBodies(data, bodies), [data, bodies]);
+  return { trace, error, load };
 }
 
 function Compared({ left, right }: { left: Trace; right: Trace }) {
-  const { say } = useWords();
+  const { say, count } = useWords();
   const [isBrief, setBrief] = useState(false);
-  const { turns, partsAt } = useMemo(() => compareStories(storyOf(left), storyOf(right)), [left, right]);
-  const shown = isBrief ? turns.filter(({ isSame }) => !isSame) : turns;
+  const [stepsMax, setStepsMax] = useState(stepsAtOnce);
+  const { turns, partsAt, isCertain } = useMemo(() => compareStories(storyOf(left), storyOf(right)), [left, right]);
+  const all = isBrief ? turns.filter(({ isSame }) => isSame !== true) : turns;
+  const shown = all.slice(0, stepsMax);
+  const alike = isCertain ? 'compare.allSame' : 'compare.sameSoFar';
   return (
     <div className="compare">
       <div className="list-head">
@@ -60,9 +79,7 @@ function Compared({ left, right }: { left: Trace; right: Trace }) {
           {say('compare.hideSame')}
         </label>
       </div>
-      <p className="hint account">
-        {partsAt === undefined ? say('compare.allSame') : say('compare.partsAt', { step: partsAt })}
-      </p>
+      <p className="hint account">{partsAt === undefined ? say(alike) : say('compare.partsAt', { step: partsAt })}</p>
       <div className="pair heads">
         <Side trace={left} label={say('compare.left')} />
         <Side trace={right} label={say('compare.right')} />
@@ -70,6 +87,11 @@ function Compared({ left, right }: { left: Trace; right: Trace }) {
       {shown.map((turn) => (
         <ComparedStep key={turn.key} turn={turn} />
       ))}
+      {all.length > shown.length && (
+        <button type="button" className="more" onClick={() => setStepsMax(stepsMax + stepsAtOnce)}>
+          {say('compare.more', { shown: count(all.length - shown.length) })}
+        </button>
+      )}
       <div className="pair">
         <Answer trace={left} />
         <Answer trace={right} />
@@ -96,17 +118,15 @@ function Side({ trace: { run }, label }: { trace: Trace; label: string }) {
 
 function ComparedStep({ turn }: { turn: ComparedTurn }) {
   const { say, wordFor } = useWords();
+  const standing = turn.isSame === undefined ? 'unknown' : turn.isSame ? 'same' : 'differs';
   return (
     <section className="compared">
       <h2>
         {say('run.step', { step: turn.step })}{' '}
         {turn.purpose !== 'think' && <span className="quiet">{wordFor('purpose', turn.purpose)} </span>}
-        <Chip tone={turn.isSame ? 'quiet' : 'warn'}>{say(turn.isSame ? 'compare.same' : 'compare.differs')}</Chip>
+        <Chip tone={standing === 'differs' ? 'warn' : 'quiet'}>{say(`compare.${standing}`)}</Chip>
       </h2>
-      <div className="pair">
-        <ThoughtSide turn={turn.left} />
-        <ThoughtSide turn={turn.right} />
-      </div>
+      <Pair left={<ThoughtSide turn={turn.left} />} right={<ThoughtSide turn={turn.right} />} />
       {turn.calls.map((pair, at) => (
         <ComparedCall key={at} pair={pair} />
       ))}
@@ -114,13 +134,23 @@ function ComparedStep({ turn }: { turn: ComparedTurn }) {
   );
 }
 
+function Pair({ left, right }: { left: ReactNode; right: ReactNode }) {
+  const load = useContext(Loaders);
+  return (
+    <div className="pair">
+      <LoadBody value={load.left}>{left}</LoadBody>
+      <LoadBody value={load.right}>{right}</LoadBody>
+    </div>
+  );
+}
+
 function ThoughtSide({ turn }: { turn: Turn | undefined }) {
   const { say } = useWords();
-  const body = bodyOf(turn?.thought, 'thought');
   if (!turn) return <p className="quiet nothing">{say('compare.nothing')}</p>;
   return (
     <div className="card thinking">
-      {body ? <ThoughtText text={body.text} /> : <p className="quiet">{say('lost.missing')}</p>}
+      <ActedBody record={turn.acted} />
+      {turn.thought ? <ThoughtBody record={turn.thought} /> : <p className="quiet">{say('lost.missing')}</p>}
     </div>
   );
 }
@@ -130,11 +160,12 @@ function ComparedCall({ pair }: { pair: CallPair }) {
   const { left, right, likeness, hasSameResult } = pair;
   const words = {
     same: undefined,
+    unknown: undefined,
     arguments: say('compare.otherArguments'),
     only_left: say('compare.onlyLeft'),
     only_right: say('compare.onlyRight'),
   }[likeness];
-  const hasOtherResult = left !== undefined && right !== undefined && !hasSameResult;
+  const hasOtherResult = left !== undefined && right !== undefined && hasSameResult === false;
   return (
     <div className="compared-call" data-same={likeness === 'same' && hasSameResult}>
       {(words !== undefined || hasOtherResult) && (
@@ -143,26 +174,30 @@ function ComparedCall({ pair }: { pair: CallPair }) {
           {hasOtherResult && <Chip tone="warn">{say('compare.otherResult')}</Chip>}
         </p>
       )}
-      <div className="pair">
-        <CallSide call={left} />
-        <CallSide call={right} />
-      </div>
+      <Pair left={<CallSide call={left} />} right={<CallSide call={right} />} />
     </div>
   );
 }
 
 function CallSide({ call }: { call: StoryCall | undefined }) {
-  const { say } = useWords();
+  const { say, wordFor } = useWords();
   if (!call) return <p className="quiet nothing">{say('compare.nothing')}</p>;
-  const observation = bodyOf(call.observed, 'observed')?.observation;
+  const { observed } = call;
+  const observation = bodyOf(observed, 'observed')?.observation;
+  const status = observed?.status ?? observation?.status ?? 'ok';
+  const openText = (state: StoryCall['state']) =>
+    state === 'running' || state === 'waiting' ? wordFor('status', state) : say('lost.missing');
   return (
     <div className="card operation">
       <p className="tool">
-        <code>{visibleText(call.tool ?? say('call.unknownTool'))}</code>
+        <code>{visibleText(call.tool ?? say('call.unknownTool'))}</code>{' '}
+        {status !== 'ok' && <Chip tone={toneOfObservation(status)}>{wordFor('observation', status)}</Chip>}
       </p>
       {call.args !== undefined && <Arguments text={call.args} />}
       {observation?.message != null && <p dir="auto">{visibleText(observation.message)}</p>}
       {observation?.data != null && <Value json={observation.data} />}
+      {observed && !observation && <LargeBody record={observed} />}
+      {!observed && <p className="quiet">{openText(call.state)}</p>}
     </div>
   );
 }

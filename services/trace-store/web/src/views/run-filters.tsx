@@ -1,37 +1,16 @@
 /** The filters of the list of runs, kept in the address, so that what one sees can be shared. */
 import type { FormEvent } from 'react';
+import { runStatuses, stopReasons } from '@pawl/contracts/words';
 import { addressWith, goTo } from '../router.tsx';
 import { useWords } from '../words/words.tsx';
 
 const textNames = ['text', 'agent'] as const;
-const moreNames = ['user', 'session', 'tool', 'minCost'] as const;
+const moreNames = ['user', 'session', 'tool', 'minCost', 'minDurationMs'] as const;
 const timeNames = ['from', 'to'] as const;
 const choiceNames = ['status', 'stopReason'] as const;
 const allNames = [...choiceNames, ...textNames, ...moreNames, ...timeNames] as const;
 type FilterName = (typeof allNames)[number];
 export type Filter = Record<FilterName, string>;
-
-const statuses = ['running', 'waiting', 'paused', 'ended'] as const;
-const reasons = [
-  'final_answer',
-  'max_steps',
-  'max_tool_calls',
-  'max_tokens',
-  'max_spend',
-  'deadline',
-  'repeated_action',
-  'no_new_information',
-  'approval_denied',
-  'approval_expired',
-  'waiting_approval',
-  'waiting_input',
-  'cancelled',
-  'model_unavailable',
-  'residency_blocked',
-  'policy_blocked',
-  'invalid_answer',
-  'internal_error',
-] as const;
 
 /** The filters of an address. */
 export function filterOf(query: URLSearchParams): Filter {
@@ -49,7 +28,7 @@ export function RunFilters({ filter, query }: RunFiltersProps) {
     const form = new FormData(event.currentTarget);
     const valueOf = (name: FilterName) => {
       const value = form.get(name);
-      return typeof value === 'string' ? value.trim() : '';
+      return typeof value === 'string' ? storedValue(name, value) : '';
     };
     change(Object.fromEntries([...textNames, ...moreNames].map((name) => [name, valueOf(name)])));
   };
@@ -59,14 +38,14 @@ export function RunFilters({ filter, query }: RunFiltersProps) {
       <Choice
         label={say('col.status')}
         list="status"
-        values={statuses}
+        values={runStatuses}
         value={filter.status}
         onChange={(status) => change({ status })}
       />
       <Choice
         label={say('col.stopReason')}
         list="stop"
-        values={reasons}
+        values={stopReasons}
         value={filter.stopReason}
         onChange={(stopReason) => change({ stopReason })}
       />
@@ -99,19 +78,31 @@ function TextFilter({ name, filter, onChange }: FilterFieldProps<'text' | 'agent
       <input
         key={filter[name]}
         name={name}
-        defaultValue={filter[name]}
+        defaultValue={shownValue(name, filter[name])}
         placeholder={say('list.any')}
-        inputMode={name === 'minCost' ? 'decimal' : 'text'}
+        inputMode={name === 'minCost' || name === 'minDurationMs' ? 'decimal' : 'text'}
         spellCheck={false}
         autoComplete="off"
         dir="auto"
         onBlur={(event) => {
-          const value = event.target.value.trim();
+          const value = storedValue(name, event.target.value);
           if (value !== filter[name]) onChange({ [name]: value });
         }}
       />
     </label>
   );
+}
+
+/** In the address and the API a duration is in milliseconds, in the field in seconds. */
+function shownValue(name: FilterName, value: string): string {
+  return name === 'minDurationMs' && value !== '' ? String(Number(value) / 1_000) : value;
+}
+
+function storedValue(name: FilterName, text: string): string {
+  const value = text.trim();
+  if (name !== 'minDurationMs' || value === '') return value;
+  const seconds = Number(value.replace(',', '.'));
+  return Number.isFinite(seconds) ? String(Math.round(seconds * 1_000)) : '';
 }
 
 /** In the address and the API in UTC, in the field in the reader's own zone. */

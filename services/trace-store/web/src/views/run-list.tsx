@@ -2,6 +2,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { fetchRuns } from '../api/traces.ts';
+import { visibleText } from '../record/format.ts';
 import type { TracedRun } from '../record/trace.ts';
 import { addressWith, goTo, Link, useAddress } from '../router.tsx';
 import { Loading, Problem } from '../ui/problem.tsx';
@@ -114,13 +115,13 @@ function Empty({ isFiltered }: { isFiltered: boolean }) {
 
 /** Runs by session, the session of the latest run first. */
 export function SessionGroups({ runs, children }: { runs: TracedRun[]; children: (group: TracedRun[]) => ReactNode }) {
-  const { say } = useWords();
+  const { say, count } = useWords();
   const groups = Map.groupBy(runs, ({ session }) => session);
   return [...groups].map(([session, group]) => (
     <section key={session ?? ''} className="session">
-      <h2 dir="auto">
-        {session ?? say('session.none')}
-        <span className="quiet">{say('session.runs', { count: group.length, shown: group.length })}</span>
+      <h2>
+        {session === null ? say('session.none') : <bdi>{visibleText(session)}</bdi>}
+        <span className="quiet">{say('session.runs', { count: group.length, shown: count(group.length) })}</span>
       </h2>
       {children(group)}
     </section>

@@ -1,5 +1,4 @@
 /** Conversations: runs of one session together. */
-import { visibleText } from '../record/format.ts';
 import { Loading, Problem } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { useWords } from '../words/words.tsx';
@@ -10,8 +9,7 @@ export function Sessions() {
   const { say } = useWords();
   const runs = useRuns({});
   useTitle(say('nav.sessions'));
-  const items = (runs.data?.pages.flatMap((page) => page.items) ?? []).filter(({ session }) => session !== null);
-  const shown = items.map((run) => ({ ...run, session: visibleText(run.session ?? '') }));
+  const shown = (runs.data?.pages.flatMap((page) => page.items) ?? []).filter(({ session }) => session !== null);
   return (
     <>
       <div className="list-head">

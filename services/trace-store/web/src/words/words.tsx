@@ -2,7 +2,6 @@
 import i18next, { type TOptions } from 'i18next';
 import { useMemo } from 'react';
 import { initReactI18next, useTranslation } from 'react-i18next';
-import type { MoneyView } from '@pawl/contracts';
 import { keepLanguage } from '../preferences.ts';
 import {
   columnFormat,
@@ -11,10 +10,13 @@ import {
   formatCount,
   formatDuration,
   formatMinute,
+  formatShort,
   formatSize,
   formatTime,
   groupDigits,
+  isolated,
   localeOf,
+  type Cost,
   type Language,
 } from '../record/format.ts';
 import { en } from './en.ts';
@@ -72,17 +74,24 @@ function wordsIn(language: Language) {
   const t = i18next.getFixedT(language);
   return {
     language,
-    say: (key: WordKey, values: TOptions = {}): string => t(key, values),
+    say: (key: WordKey, values: TOptions = {}): string => t(key, isolateTexts(values)),
     /** A word of a closed list such as `status.`; a value that is new stands for itself. */
     wordFor: (list: string, value: string): string => t(`${list}.${value}`, { defaultValue: value }),
     count: (count: number) => formatCount(count, language),
     digits: (text: string) => groupDigits(text, language),
     column: (name: string, texts: readonly string[]) => columnFormat(name, texts, language),
+    short: (value: number) => formatShort(value, language),
     size: (bytes: number) => formatSize(bytes, language),
-    cost: (cost: Pick<MoneyView, 'amount'> | undefined) => formatCost(cost, language),
+    cost: (cost: Cost | undefined) => formatCost(cost, language),
     duration: (durationMs: number | null | undefined) => formatDuration(durationMs, language),
     time: (iso: string) => formatTime(iso, language),
     minute: (iso: string) => formatMinute(iso, language),
     age: (iso: string, nowMs = Date.now()) => formatAge(iso, nowMs, language),
   };
+}
+
+function isolateTexts(values: TOptions): TOptions {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? isolated(value) : value]),
+  );
 }

@@ -1,38 +1,47 @@
 /** The cards of a run: thinking, operation, result, and what is missing. */
 import { createContext, useContext, useEffect, useState } from 'react';
 import { visibleText } from '../../record/format.ts';
-import type { LostSlot, StoryCall } from '../../record/story.ts';
+import { voidOf, type LostSlot, type StoryCall } from '../../record/story.ts';
 import { thoughtParts } from '../../record/thought-parts.ts';
 import { bodyOf, type TraceRecord } from '../../record/trace.ts';
 import { Chip, toneOfObservation } from '../../ui/chip.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { useProblemText } from '../../ui/problem.tsx';
+import { Link } from '../../router.tsx';
 import { Prose } from '../../ui/prose.tsx';
+import { StatusChip } from '../../ui/status-chip.tsx';
 import { Arguments, Value } from '../../ui/value.tsx';
 import { useWords } from '../../words/words.tsx';
 import { Card } from './card.tsx';
 import { ObservedDetails, ThoughtDetails } from './record-details.tsx';
-import { ResultMedia } from './result-media.tsx';
+import { ResultMedia, WholeResult } from './result-media.tsx';
+import { SubRuns } from './sub-runs.ts';
 
 /** Loads bodies that did not come with the run. */
 export const LoadBody = createContext<(record: TraceRecord) => Promise<void>>(async () => {});
 
 export function ThinkingCard({ record }: { record: TraceRecord }) {
-  const { say, wordFor, duration } = useWords();
-  const body = bodyOf(record, 'thought');
+  const { wordFor, duration } = useWords();
   const title = wordFor('purpose', record.purpose ?? 'think');
-  useBody(record);
   return (
     <Card kind="thinking" title={title} aside={duration(record.durationMs)}>
-      {!body && <p className="quiet">{say('state.loading')}</p>}
-      {body?.outcome === 'failed' && (
-        <p className="problem" dir="auto">
-          {visibleText(body.error?.message ?? say('thought.failed'))}
-        </p>
-      )}
-      {body?.outcome === 'reply' && <ThoughtText text={body.text} />}
-      {body && <ThoughtDetails record={record} />}
+      <ThoughtBody record={record} />
+      {record.body && <ThoughtDetails record={record} />}
     </Card>
+  );
+}
+
+/** What was thought, or why nothing was. */
+export function ThoughtBody({ record }: { record: TraceRecord }) {
+  const { say } = useWords();
+  const body = bodyOf(record, 'thought');
+  useBody(record);
+  if (!body) return <p className="quiet">{say('state.loading')}</p>;
+  if (body.outcome === 'reply') return <ThoughtText text={body.text} />;
+  return (
+    <p className="problem" dir="auto">
+      {visibleText(body.error?.message ?? say('thought.failed'))}
+    </p>
   );
 }
 
@@ -51,7 +60,7 @@ export function ActedBody({ record }: { record: TraceRecord | undefined }) {
   return null;
 }
 
-export function ThoughtText({ text }: { text: string }) {
+function ThoughtText({ text }: { text: string }) {
   const { say } = useWords();
   const parts = thoughtParts(text);
   if (text.trim() === '') return <p className="quiet">{say('thought.noWords')}</p>;
@@ -73,10 +82,18 @@ export function ThoughtText({ text }: { text: string }) {
 export function OperationCard({ call }: { call: StoryCall }) {
   const { say, wordFor } = useWords();
   const approval = bodyOf(call.approval, 'approval');
+  const voided = voidOf(call);
+  const subRun = useContext(SubRuns).get(call.callId ?? '');
   return (
-    <Card kind="operation" title={say('card.operation')}>
+    <Card kind="operation" title={say(isExecuted(call) ? 'card.operation' : 'card.operationAsked')}>
       <p className="tool">
         <code>{visibleText(call.tool ?? say('call.unknownTool'))}</code>
+        {subRun && (
+          <>
+            {' '}
+            <StatusChip run={subRun} /> <Link to={`/runs/${encodeURIComponent(subRun.id)}`}>{say('call.subRun')}</Link>
+          </>
+        )}
       </p>
       {call.args === undefined ? <p className="quiet">{say('call.argumentsLost')}</p> : <Arguments text={call.args} />}
       {approval && (
@@ -85,6 +102,7 @@ export function OperationCard({ call }: { call: StoryCall }) {
           {approval.reason !== undefined && ` ${visibleText(approval.reason)}`}
         </p>
       )}
+      {voided && <p className="hint">{say(`approval.void_${voided}`)}</p>}
       {approval?.decision === 'edit' && approval.args !== undefined && (
         <>
           <p className="quiet">{say('call.editedTo')}</p>
@@ -93,6 +111,11 @@ export function OperationCard({ call }: { call: StoryCall }) {
       )}
     </Card>
   );
+}
+
+/** Whether it was given to its tool, whatever came of it. */
+function isExecuted({ state, observed }: StoryCall): boolean {
+  return state !== 'waiting' && observed?.status !== 'denied' && observed?.status !== 'duplicate';
 }
 
 export function ResultCard({ call }: { call: StoryCall }) {
@@ -111,6 +134,13 @@ export function ResultCard({ call }: { call: StoryCall }) {
       <Card kind="result" tone="warn" title={title} chip={<Chip tone="warn">{wordFor('status', 'waiting')}</Chip>}>
         <p>{say(isInput ? 'call.waitingAnswer' : 'call.waitingPerson')}</p>
         {call.why !== undefined && <p dir="auto">{visibleText(call.why)}</p>}
+      </Card>
+    );
+  }
+  if (call.state === 'lost') {
+    return (
+      <Card kind="result" tone="bad" title={title} chip={<Chip tone="bad">{say('status.lost')}</Chip>}>
+        <p>{say('call.lost')}</p>
       </Card>
     );
   }
@@ -140,7 +170,7 @@ function Observed({ record }: { record: TraceRecord }) {
   const { say } = useWords();
   const body = bodyOf(record, 'observed');
   if (!body) return null;
-  const { status, data, message, suggestion, truncated } = body.observation;
+  const { status, data, message, suggestion, truncated, ref } = body.observation;
   return (
     <>
       {message !== null && (
@@ -156,13 +186,15 @@ function Observed({ record }: { record: TraceRecord }) {
       {data !== null && <Value json={data} />}
       {data !== null && <ResultMedia data={data} isSeeded={record.isSeeded ?? false} />}
       {data === null && message === null && <p className="quiet">{say('value.nothing')}</p>}
-      {truncated && <p className="hint">{say('call.truncated')}</p>}
+      {truncated && <p className="hint">{say(ref === null ? 'call.truncatedLost' : 'call.truncated')}</p>}
+      <WholeResult reference={ref} isSeeded={record.isSeeded ?? false} />
       <ObservedDetails record={record} />
     </>
   );
 }
 
-function LargeBody({ record }: { record: TraceRecord }) {
+/** A body that is loaded when somebody wants to see it. */
+export function LargeBody({ record }: { record: TraceRecord }) {
   const { say } = useWords();
   const load = useContext(LoadBody);
   const problemText = useProblemText();

@@ -1,18 +1,22 @@
 /** A run for laypeople: what was asked and answered, how it got there, what was not done, why it stopped. No thoughts. */
-import { explain, type Explanation, type Outcome, type ToldCall } from '../../record/explanation.ts';
-import { readableName, visibleText } from '../../record/format.ts';
+import type { ReactNode } from 'react';
+import { explain, type Explanation } from '../../record/explanation.ts';
+import { visibleText } from '../../record/format.ts';
 import type { Story } from '../../record/story.ts';
 import type { TracedRun } from '../../record/trace.ts';
-import { Icon, type IconName } from '../../ui/icon.tsx';
 import { Prose } from '../../ui/prose.tsx';
-import { useWords, type Words } from '../../words/words.tsx';
+import { useWords } from '../../words/words.tsx';
+import { Told } from './told-call.tsx';
 
-export function ExplanationLens({ run, story }: { run: TracedRun; story: Story }) {
-  const words = useWords();
-  const { say, wordFor, cost, duration, count } = words;
-  const { steps, notDone } = explain(story);
-  const isOver = run.status === 'ended';
-  const lookups = steps.reduce((sum, { calls }) => sum + calls.length, 0);
+/** `isLost`: nothing has been heard of it for so long that nobody can say whether it still goes on. */
+type ExplanationLensProps = { run: TracedRun; story: Story; isLost: boolean };
+
+export function ExplanationLens({ run, story, isLost }: ExplanationLensProps) {
+  const { say } = useWords();
+  const explanation = explain(story);
+  const { notDone, unclear, isIncomplete } = explanation;
+  const hasStopped = run.status === 'ended' || run.status === 'paused';
+  const isCertain = unclear.length === 0 && !isIncomplete;
   return (
     <article className="explanation">
       <section>
@@ -22,47 +26,56 @@ export function ExplanationLens({ run, story }: { run: TracedRun; story: Story }
         </p>
       </section>
       <section>
-        <h2>{say(isOver ? 'explain.answer' : 'explain.soFar')}</h2>
+        <h2>{say(run.status === 'ended' ? 'explain.answer' : 'explain.soFar')}</h2>
         {run.answer ? (
           <Prose text={run.answer} className="prose answer" />
         ) : (
-          <p className="quiet">{say(isOver ? 'run.noAnswer' : 'explain.noAnswerYet')}</p>
+          <p className="quiet">{say(hasStopped ? 'run.noAnswer' : 'explain.noAnswerYet')}</p>
         )}
         {run.partial && run.answer !== null && <p className="hint">{say('run.partial')}</p>}
       </section>
-      <HowItGotThere steps={steps} isOver={isOver} />
-      {isOver && (
-        <section>
-          <h2>{say('explain.notDone')}</h2>
-          {notDone.length === 0 ? (
-            <p className="quiet">{say('explain.nothingNotDone')}</p>
-          ) : (
-            notDone.map((call) => <Told key={call.slot} call={call} isReasoned />)
+      <HowItGotThere explanation={explanation} hasStopped={hasStopped} isLost={isLost} />
+      {(hasStopped || notDone.length > 0) && (
+        <CallSection title={say('explain.notDone')} calls={notDone}>
+          {notDone.length === 0 && (
+            <p className="quiet">{say(isCertain ? 'explain.nothingNotDone' : 'explain.nothingKnownNotDone')}</p>
           )}
-        </section>
+        </CallSection>
       )}
-      <section>
-        <h2>{say(isOver ? 'explain.why' : 'explain.standing')}</h2>
-        <p dir="auto">
-          {run.stopReason === null ? say('explain.running') : wordFor('why', run.stopReason)}
-          {run.stopReason !== null && run.stopReason !== 'final_answer' && run.detail
-            ? ` ${visibleText(run.detail)}`
-            : ''}
-        </p>
-        <p className="quiet">
-          {say('explain.took', { duration: duration(run.durationMs), cost: cost(run.cost), lookups: count(lookups) })}
-        </p>
-      </section>
+      {(!isCertain || isLost) && (
+        <CallSection title={say('explain.unclear')} calls={unclear}>
+          {isIncomplete && <p>{say('explain.incomplete')}</p>}
+          {isLost && <p>{say('explain.lostRun')}</p>}
+        </CallSection>
+      )}
+      <WhyItStopped run={run} explanation={explanation} hasStopped={hasStopped} isLost={isLost} />
     </article>
   );
 }
 
-function HowItGotThere({ steps, isOver }: { steps: Explanation['steps']; isOver: boolean }) {
+type CallSectionProps = { title: string; calls: Explanation['notDone']; children: ReactNode };
+
+function CallSection({ title, calls, children }: CallSectionProps) {
+  return (
+    <section>
+      <h2>{title}</h2>
+      {children}
+      {calls.map((call) => (
+        <Told key={call.slot} call={call} isReasoned />
+      ))}
+    </section>
+  );
+}
+
+type HowProps = { explanation: Explanation; hasStopped: boolean; isLost: boolean };
+
+function HowItGotThere({ explanation: { steps, isIncomplete }, hasStopped, isLost }: HowProps) {
   const { say } = useWords();
+  const nothing = isIncomplete || isLost ? 'explain.nothingKnown' : hasStopped ? 'explain.noDeeds' : 'explain.running';
   return (
     <section>
       <h2>{say('explain.how')}</h2>
-      {steps.length === 0 && <p className="quiet">{say(isOver ? 'explain.noLookups' : 'explain.running')}</p>}
+      {steps.length === 0 && <p className="quiet">{say(nothing)}</p>}
       <ol className="told">
         {steps.map(({ m, calls }) => (
           <li key={m}>
@@ -79,72 +92,37 @@ function HowItGotThere({ steps, isOver }: { steps: Explanation['steps']; isOver:
   );
 }
 
-function Told({ call, isReasoned = false }: { call: ToldCall; isReasoned?: boolean }) {
-  const words = useWords();
-  const { say, wordFor } = words;
-  const { outcome, decision } = call;
-  const reason = outcome.kind === 'not_done' ? outcome.message : null;
+type WhyProps = { run: TracedRun; explanation: Explanation; hasStopped: boolean; isLost: boolean };
+
+function WhyItStopped({ run, explanation, hasStopped, isLost }: WhyProps) {
+  const { say, wordFor, cost, duration } = useWords();
+  const { stopReason } = run;
+  const reason = stopReason === 'cancelled' ? explanation.cancelReason : undefined;
+  const still = isLost ? 'explain.lostRun' : 'explain.running';
   return (
-    <div className="told-call" data-outcome={outcome.kind}>
-      <Icon name={iconOf(outcome)} />
-      <div>
-        <p dir="auto">
-          {say('explain.used')}{' '}
-          <strong>{call.tool === undefined ? say('call.unknownTool') : readableName(call.tool)}</strong>
-          {call.args.length > 0 && <Given args={call.args} />}
-          {': '}
-          {outcomeText(outcome, words)}
-        </p>
-        {decision && (
-          <p className="quiet" dir="auto">
-            {say('call.decided', { by: visibleText(decision.by), decision: wordFor('decision', decision.kind) })}
-            {decision.reason !== undefined && ` ${visibleText(decision.reason)}`}
-          </p>
-        )}
-        {isReasoned && reason !== null && (
-          <p className="quiet" dir="auto">
-            {visibleText(reason)}
-          </p>
-        )}
-      </div>
-    </div>
+    <section>
+      <h2>{say(hasStopped ? 'explain.why' : 'explain.standing')}</h2>
+      <p>
+        {stopReason === null ? say(still) : wordFor('why', stopReason)}{' '}
+        <Allowed run={run} allowed={explanation.allowed} />
+      </p>
+      {reason !== undefined && <p dir="auto">{say('explain.reason', { reason: visibleText(reason) })}</p>}
+      {run.status === 'paused' && <p>{say('explain.canGoOn')}</p>}
+      <p className="quiet">{say('explain.took', { duration: duration(run.durationMs), cost: cost(run.cost) })}</p>
+    </section>
   );
 }
 
-function Given({ args }: { args: ToldCall['args'] }) {
-  const { say } = useWords();
-  return (
-    <span className="quiet">
-      {' '}
-      {say('explain.with')} {args.map(({ name, value }) => `${readableName(name)} ${visibleText(value)}`).join(', ')}
-    </span>
-  );
-}
-
-function iconOf({ kind }: Outcome): IconName {
-  if (kind === 'lost') return 'missing';
-  if (kind === 'not_done') return 'stopped';
-  if (kind === 'running') return 'operation';
-  return kind === 'waiting' ? 'person' : 'done';
-}
-
-function outcomeText(outcome: Outcome, { say, count, digits }: Words): string {
-  switch (outcome.kind) {
-    case 'rows':
-      if (outcome.count === 0) return say('explain.noRows');
-      return say('explain.rows', { count: outcome.count, shown: count(outcome.count) });
-    case 'value':
-      return say('explain.value', { value: visibleText(digits(outcome.text)) });
-    case 'result':
-    case 'large':
-      return say('explain.result');
-    case 'running':
-      return say('explain.stillRunning');
-    case 'waiting':
-      return say('explain.waiting');
-    case 'lost':
-      return say('explain.lost');
-    case 'not_done':
-      return say(`explain.${outcome.status}`);
-  }
+/** How much of what ran out it was allowed. */
+function Allowed({ run: { stopReason }, allowed }: { run: TracedRun; allowed: Explanation['allowed'] }) {
+  const { say, count, cost, duration } = useWords();
+  const { max_steps: steps, max_tool_calls: calls, max_spend: spend, deadline } = allowed;
+  if (stopReason === 'max_steps' && steps !== undefined)
+    return say('allowed.steps', { count: steps, shown: count(steps) });
+  if (stopReason === 'max_tool_calls' && calls !== undefined)
+    return say('allowed.calls', { count: calls, shown: count(calls) });
+  if (stopReason === 'max_spend' && spend !== undefined)
+    return say('allowed.spend', { cost: cost({ amount: String(spend) }) });
+  if (stopReason === 'deadline' && deadline !== undefined) return say('allowed.time', { duration: duration(deadline) });
+  return null;
 }

@@ -6,21 +6,40 @@ import { useQuery } from '@tanstack/react-query';
 import { useContext, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
 import { ApiError } from '../../api/request.ts';
 import { fetchMedia } from '../../api/results.ts';
-import { isPictureType, mediaIn, type StoredMedia } from '../../record/stored-media.ts';
+import { isPictureType, mediaIn, wholeResultOf, type StoredFile, type StoredMedia } from '../../record/stored-media.ts';
 import { useProblemText } from '../../ui/problem.tsx';
 import { useWords } from '../../words/words.tsx';
 import { RunId } from './record-details.tsx';
 
 /** `isSeeded`: a fork took the result over, so its files are those of another run. */
 export function ResultMedia({ data, isSeeded }: { data: string; isSeeded: boolean }) {
+  const { say, size } = useWords();
   const runId = useContext(RunId);
   const all = useMemo(() => mediaIn(data, isSeeded ? undefined : runId), [data, isSeeded, runId]);
   return all.map((media) => (
     <figure key={media.path} className="media">
       {media.isShown && <Picture media={media} />}
-      <Download media={media} />
+      <figcaption>
+        <Download
+          file={media}
+          label={say('media.download', { name: media.name, type: media.type, size: size(media.bytes) })}
+        />
+      </figcaption>
     </figure>
   ));
+}
+
+/** Saves the whole of a result that is shown in part. */
+export function WholeResult({ reference, isSeeded }: { reference: string | null; isSeeded: boolean }) {
+  const { say } = useWords();
+  const runId = useContext(RunId);
+  const file = wholeResultOf(reference, isSeeded ? undefined : runId);
+  if (!file) return null;
+  return (
+    <div className="media">
+      <Download file={file} label={say('media.whole', { name: file.name })} />
+    </div>
+  );
 }
 
 function Picture({ media: { path, type, bytes } }: { media: StoredMedia }) {
@@ -49,8 +68,7 @@ function Picture({ media: { path, type, bytes } }: { media: StoredMedia }) {
   );
 }
 
-function Download({ media: { path, name, type, bytes } }: { media: StoredMedia }) {
-  const { say, size } = useWords();
+function Download({ file: { path, name }, label }: { file: StoredFile; label: string }) {
   const [isUnderWay, setUnderWay] = useState(false);
   const [file, setFile] = useState<Blob>();
   const [problem, setProblem] = useState<unknown>();
@@ -71,12 +89,12 @@ function Download({ media: { path, name, type, bytes } }: { media: StoredMedia }
     setUnderWay(false);
   };
   return (
-    <figcaption>
+    <>
       <button type="button" className="more" disabled={isUnderWay} onClick={() => void start()}>
-        {say('media.download', { name, type, size: size(bytes) })}
+        {label}
       </button>
       {problem !== undefined && <MediaProblem error={problem} />}
-    </figcaption>
+    </>
   );
 }
 

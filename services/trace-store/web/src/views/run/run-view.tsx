@@ -20,6 +20,7 @@ import { ExplanationLens } from './explanation-lens.tsx';
 import { OpenDetailsProvider } from './open-details.tsx';
 import { RunId } from './record-details.tsx';
 import { RunActions } from './run-actions.tsx';
+import { SubRuns, useSubRuns } from './sub-runs.ts';
 import { useLiveRun, type LiveRun } from './use-live-run.ts';
 import { WaterfallLens } from './waterfall-lens.tsx';
 
@@ -39,13 +40,16 @@ export function RunView({ runId }: { runId: string }) {
 function ShownRun({ runId, live, trace }: { runId: string; live: LiveRun; trace: Trace }) {
   const { say } = useWords();
   const { query } = useAddress();
-  const story = useMemo(() => storyOf(trace), [trace]);
   const run = standing(trace.run, live);
   const isGoing = run.status === 'running';
   const nowMs = useNow(isGoing, 10_000);
   const overdue = overdueSince({ run, records: trace.records }, nowMs);
+  // What a stream still brings is no silence.
+  const isLost = isGoing && (overdue !== undefined || run.isLost);
+  const story = useMemo(() => storyOf(trace, { isLost }), [trace, isLost]);
   const lens = lenses.find((each) => each === query.get('lens')) ?? 'cards';
   const at = query.get('at');
+  const subRuns = useSubRuns(runId, story, run.status !== 'ended');
   const lostCount = story.turns.reduce(
     (sum, { lost, calls }) => sum + lost.length + calls.filter(({ lost: call }) => call).length,
     0,
@@ -54,11 +58,11 @@ function ShownRun({ runId, live, trace }: { runId: string; live: LiveRun; trace:
     <RunId value={runId}>
       <LoadBody value={live.loadBody}>
         <OpenDetailsProvider>
-          <RunHead run={run} trace={trace} overdue={overdue} isCards={lens === 'cards'} />
+          <RunHead run={run} trace={trace} overdue={overdue} isLost={isLost} lens={lens} />
           {live.view && live.view.pending.length > 0 && (
             <PendingCalls runId={runId} pending={live.view.pending} onDone={live.refresh} />
           )}
-          {lostCount > 0 && (
+          {lostCount > 0 && lens !== 'explanation' && (
             <p className="hint account">{say('lost.account', { count: lostCount, shown: lostCount })}</p>
           )}
           {live.connection === 'broken' && (
@@ -76,16 +80,18 @@ function ShownRun({ runId, live, trace }: { runId: string; live: LiveRun; trace:
               onDone={live.refresh}
             />
           </div>
-          {lens === 'waterfall' && <WaterfallLens story={story} isLive={isGoing && overdue === undefined} />}
-          {lens === 'explanation' && <ExplanationLens run={run} story={story} />}
+          {lens === 'waterfall' && <WaterfallLens story={story} isLive={isGoing && !isLost} />}
+          {lens === 'explanation' && <ExplanationLens run={run} story={story} isLost={isLost} />}
           {lens === 'cards' && (
-            <CardLens
-              run={run}
-              story={story}
-              speaking={live.speaking}
-              isLive={isGoing && overdue === undefined}
-              at={at === null ? undefined : Number(at)}
-            />
+            <SubRuns value={subRuns}>
+              <CardLens
+                run={run}
+                story={story}
+                speaking={live.speaking}
+                isLive={isGoing && !isLost}
+                at={at === null ? undefined : Number(at)}
+              />
+            </SubRuns>
           )}
         </OpenDetailsProvider>
       </LoadBody>
@@ -116,16 +122,14 @@ function LensChoice({ lens, query }: { lens: Lens; query: URLSearchParams }) {
   );
 }
 
-type RunHeadProps = { run: TracedRun; trace: Trace; overdue: string | undefined; isCards: boolean };
+type RunHeadProps = { run: TracedRun; trace: Trace; overdue: string | undefined; isLost: boolean; lens: Lens };
 
-function RunHead({ run, trace, overdue, isCards }: RunHeadProps) {
+function RunHead({ run, trace, overdue, isLost, lens }: RunHeadProps) {
   const { say, time } = useWords();
   const started = startedOf(trace);
   const traceLink = safeLink(trace.links?.trace);
   const forkOf = run.forkOf ?? started?.forkOf;
   const parent = run.parent ?? started?.parent;
-  // What a stream still brings is no silence.
-  const isLost = run.isLost && run.status === 'running';
   return (
     <div className="run-head">
       <p className="crumb">
@@ -133,7 +137,7 @@ function RunHead({ run, trace, overdue, isCards }: RunHeadProps) {
       </p>
       <h1 dir="auto">{visibleText(run.question ?? say('list.noQuestion'))}</h1>
       <div className="meta">
-        <StatusChip run={{ ...run, isLost: isLost || overdue !== undefined }} />
+        <StatusChip run={{ ...run, isLost }} />
         <span>{visibleText(run.agent ?? say('list.unknownAgent'))}</span>
         {run.user !== null && <span dir="auto">{say('run.user', { user: visibleText(run.user) })}</span>}
         {run.session !== null && (
@@ -154,15 +158,15 @@ function RunHead({ run, trace, overdue, isCards }: RunHeadProps) {
           </a>
         )}
       </div>
-      {(overdue !== undefined || isLost) && (
+      {isLost && (
         <p className="problem">
           {overdue === undefined
             ? say('status.silent', { last: time(run.lastAt) })
             : say('status.lostWhy', { deadline: time(overdue), last: time(run.lastAt) })}
         </p>
       )}
-      {run.status !== 'ended' && <Totals run={run} />}
-      {run.status === 'ended' && isCards && run.answer ? <ShortAnswer answer={run.answer} /> : null}
+      {run.status !== 'ended' && lens !== 'explanation' && <Totals run={run} />}
+      {run.status === 'ended' && lens === 'cards' && run.answer ? <ShortAnswer answer={run.answer} /> : null}
     </div>
   );
 }

@@ -10,8 +10,9 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Fact } from '@pawl/contracts';
 import { ApiError } from '../../api/request.ts';
 import { fetchRun, followEvents, type ShownRun } from '../../api/runs.ts';
-import { fetchBodyText, fetchTrace } from '../../api/traces.ts';
+import { fetchTrace } from '../../api/traces.ts';
 import { withLiveFacts, type Trace, type TraceRecord } from '../../record/trace.ts';
+import { useBodies, withBodies } from './use-bodies.ts';
 
 type LiveFact = { seq: number; fact: Fact };
 export type Connection = 'off' | 'live' | 'broken' | 'polling';
@@ -147,36 +148,4 @@ async function followUntil(
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
-}
-
-function useBodies(): [ReadonlyMap<string, Fact>, (record: TraceRecord) => Promise<void>] {
-  const [bodies, setBodies] = useState<ReadonlyMap<string, Fact>>(new Map());
-  const asked = useRef(new Set<string>());
-  const arrived = useRef(new Map<string, Fact>());
-  const load = useCallback(async ({ slot, bodyRef }: TraceRecord) => {
-    if (bodyRef === undefined || asked.current.has(slot)) return;
-    asked.current.add(slot);
-    try {
-      arrived.current.set(slot, JSON.parse(await fetchBodyText(bodyRef)) as Fact);
-      // Those that come at almost the same time are put in together.
-      setTimeout(() => {
-        const batch = [...arrived.current];
-        arrived.current.clear();
-        if (batch.length > 0) setBodies((known) => new Map([...known, ...batch]));
-      }, 60);
-    } catch (error) {
-      asked.current.delete(slot);
-      throw error;
-    }
-  }, []);
-  return [bodies, load];
-}
-
-function withBodies(trace: Trace, bodies: ReadonlyMap<string, Fact>): Trace {
-  if (bodies.size === 0) return trace;
-  const records = trace.records.map((record) => {
-    const body = record.body ?? bodies.get(record.slot);
-    return body ? { ...record, body } : record;
-  });
-  return { ...trace, records };
 }

@@ -1,4 +1,6 @@
 /** What the overviews say, budgets, health and queues: English. */
+import type { BudgetSpec } from '@pawl/contracts';
+
 export const overviewEn = {
   'budget.why': 'Money is set aside before every model call and charged once afterwards; no budget is overspent.',
   'budget.limit': 'Limit',
@@ -11,9 +13,13 @@ export const overviewEn = {
   'budget.spending': 'Spent day by day',
   'budget.tokens': '{{shown}} tokens',
   'budget.calls': '{{shown}} calls',
+  'budget.concurrent': '{{shown}} at once',
   'budget.all': 'the whole app',
   'budget.agent': 'agent {{name}}',
   'budget.user': 'user {{name}}',
+  'budget.key': 'key {{name}}',
+  'budget.underWay': 'Under way',
+  'window.minute': 'per minute',
   'window.total': 'in total',
   'window.day': 'per day',
   'window.week': 'per week',
@@ -53,4 +59,4 @@ export const overviewEn = {
   'lane.interactive': 'interactive',
   'lane.batch': 'batch',
   'lane.default': 'default',
-} as const;
+} as const satisfies Record<string, string> & Record<`window.${BudgetSpec['window']}`, string>;
