@@ -5,6 +5,7 @@ import { fileLength } from './rules/file-length.ts';
 import { kebabCase, tellingNames } from './rules/file-names.ts';
 import { generatedParts } from './rules/generated-parts.ts';
 import { headComment } from './rules/head-comment.ts';
+import { linearPatterns } from './rules/linear-patterns.ts';
 import { markdownLinks } from './rules/markdown-links.ts';
 import { migrationNumbers } from './rules/migrations.ts';
 import { ownMachine } from './rules/own-machine.ts';
@@ -32,6 +33,7 @@ export const rules: readonly Rule[] = [
   reasonedSkips,
   noSleeps,
   polledReads,
+  linearPatterns,
   generatedParts,
   migrationNumbers,
 ];

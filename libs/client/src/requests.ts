@@ -25,7 +25,7 @@ export type Requests = {
 };
 
 export function createRequests(options: { baseUrl: string; key: string }): Requests {
-  const base = options.baseUrl.replace(/\/+$/, '');
+  const base = options.baseUrl.replace(/(?<!\/)\/+$/, '');
 
   const open = async (call: Call): Promise<Response> => {
     const body = call.bodyText ?? (call.body === undefined ? undefined : JSON.stringify(call.body));

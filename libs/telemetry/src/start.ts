@@ -23,7 +23,7 @@ export async function startTelemetry(options: {
     import('@opentelemetry/auto-instrumentations-node'),
     import('@opentelemetry/exporter-trace-otlp-proto'),
   ]);
-  const url = `${options.endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const url = `${options.endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`;
   const sdk = new NodeSDK({
     serviceName: options.serviceName,
     idGenerator,

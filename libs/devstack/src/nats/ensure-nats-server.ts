@@ -55,5 +55,5 @@ export async function ensureNatsServer(options: EnsureOptions = {}): Promise<str
 /** The version of a nats-server program as numbers, for example [2, 10, 27]. */
 export async function natsServerVersion(program: string): Promise<number[]> {
   const { stdout } = await promisify(execFile)(program, ['--version']);
-  return (/v?(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? []).slice(1).map(Number);
+  return (/(?<!\d)(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? []).slice(1).map(Number);
 }

@@ -5,7 +5,8 @@
  */
 import { type Completion, usageBody } from './completion.ts';
 
-const CONTENT_PIECE = /\s*\S+(?:\s+$)?|\s+$/g;
+/** A word with the blanks before it ends here. */
+const END_OF_WORD = /(?<=\S)(?=\s)/;
 const ARGUMENTS_PIECE_LENGTH = 16;
 
 /** What names a response. `createdS` is in seconds since 1970, as OpenAI has it. */
@@ -53,7 +54,7 @@ export function chunkBodies(head: ResponseHead, completion: Completion, includeU
   const delta = (part: unknown) => chunk([{ index: 0, delta: part, logprobs: null, finish_reason: null }]);
   const chunks: unknown[] = [
     delta({ role: 'assistant', content: completion.content === null ? null : '' }),
-    ...(completion.content?.match(CONTENT_PIECE) ?? []).map((content) => delta({ content })),
+    ...(completion.content ? completion.content.split(END_OF_WORD) : []).map((content) => delta({ content })),
     ...completion.calls.flatMap((call, index) => callDeltas(call, index)).map((part) => delta({ tool_calls: [part] })),
     chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: completion.finishReason }]),
   ];

@@ -26,7 +26,7 @@ export function planOf(state: RunState, m: number): Plan | undefined {
 /** The items of a plan: its numbered lines, or else its lines. */
 export function parsePlan(text: string): string[] {
   const lines = text.split('\n').map((line) => line.trim());
-  const numbered = lines.flatMap((line) => /^\d{1,2}[.)]\s+(.+)$/.exec(line)?.[1] ?? []);
+  const numbered = lines.flatMap((line) => /^\d{1,2}[.)]\s+(\S.*)$/.exec(line)?.[1] ?? []);
   return (numbered.length > 0 ? numbered : lines.filter((line) => line !== '')).slice(0, 20);
 }
 

@@ -23,7 +23,7 @@ export function replyOf(thought: Thought, spec: AgentSpec): Reply {
 /** Reads a reply in the text protocol. */
 export function parseReply(text: string): Reply {
   const answer = answerIn(text);
-  const action = /^\s*Action:\s*([\s\S]*)$/m.exec(text);
+  const action = /^[^\S\r\n\u2028\u2029]*Action:([\s\S]*)$/m.exec(text);
   if (action && (!answer || action.index < answer.index)) {
     return { text: thoughtBefore(text, action.index), calls: [parseAction(action[1] ?? '')] };
   }
@@ -32,7 +32,7 @@ export function parseReply(text: string): Reply {
 }
 
 function answerIn(text: string): { index: number; text: string } | undefined {
-  const found = /^\s*Final Answer:\s*([\s\S]*)$/m.exec(text);
+  const found = /^[^\S\r\n\u2028\u2029]*Final Answer:([\s\S]*)$/m.exec(text);
   return found ? { index: found.index, text: found[1]?.trim() ?? '' } : undefined;
 }
 
@@ -44,7 +44,7 @@ function thoughtBefore(text: string, end: number): string {
 }
 
 function parseAction(text: string): ToolCall {
-  const json = text.replace(/^```(?:json)?\s*|\s*```\s*$/g, '').trim();
+  const json = text.trim().replaceAll(/^```(?:json)?|```$/g, '');
   try {
     const action: unknown = parseExact(json);
     if (isAction(action)) return { id: '', tool: action.tool, args: JSON.stringify(action.args ?? {}) };

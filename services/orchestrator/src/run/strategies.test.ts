@@ -199,6 +199,12 @@ describe('the text protocol', () => {
     const args = '{"id":9007199254740993}';
     expect(parseReply(`Action: {"tool": "search", "args": ${args}}`).calls[0]?.args).toBe(args);
   });
+
+  it('reads a reply of blank lines alone in a moment', () => {
+    const startedAtMs = performance.now();
+    expect(parseReply('\n'.repeat(200_000)).calls[0]?.tool).toBe(protocolBreach);
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+  });
 });
 
 describe('a structured answer', () => {

@@ -57,7 +57,7 @@ function verdictOf(outcome: Outcome): 'answered' | 'failed' | 'unknown' {
 /** What a tool talks to, shared by all tools of an app that talk to the same; undefined for what is in this process. */
 export function upstreamOf({ metadata, spec }: Tool): string | undefined {
   const place = spec.http
-    ? URL.parse(spec.http.url.replaceAll(/\{[^}]*\}/g, 'x'))?.origin
+    ? URL.parse(spec.http.url.replaceAll(/\{[^{}]*\}/g, 'x'))?.origin
     : spec.mcp
       ? `mcp:${spec.mcp.server}`
       : spec.sql

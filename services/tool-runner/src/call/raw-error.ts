@@ -4,7 +4,7 @@ export const rawErrorCharsMax = 4_000;
 
 const patterns: readonly [RegExp, string][] = [
   [
-    /\b(authorization|proxy-authorization|cookie|set-cookie|x-api-key)(["']?\s*[:=]\s*["']?)[^\r\n"']+/gi,
+    /\b(authorization|proxy-authorization|cookie|set-cookie|x-api-key)(["']?\s*[:=][\s"']*)[^\s"'][^\r\n"']*/gi,
     '$1$2[removed]',
   ],
   [
@@ -12,7 +12,7 @@ const patterns: readonly [RegExp, string][] = [
     '$1[removed]',
   ],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [removed]'],
-  [/(\w+:\/\/[^\s:/@]+):[^\s@/]+@/g, '$1:[removed]@'],
+  [/(\b\w+:\/\/[^\s:/@]+):[^\s@/]+@/g, '$1:[removed]@'],
 ];
 
 /** Text that may be stored: known secret values and what looks like a secret are taken out, then it is cut. */

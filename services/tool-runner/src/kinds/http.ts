@@ -163,7 +163,7 @@ function checkHttp(tool: Tool, targets: Targets): void {
   const [, authority = ''] = /^[a-z]+:\/\/([^/?#]*)/i.exec(http.url) ?? [];
   if (authority.includes('{'))
     throw new RejectedError('invalid_request', 'spec.http.url: the host must not hold a placeholder');
-  const url = URL.parse(http.url.replaceAll(/\{[^}]*\}/g, 'x'));
+  const url = URL.parse(http.url.replaceAll(/\{[^{}]*\}/g, 'x'));
   if (!url) throw new RejectedError('invalid_request', 'spec.http.url is not a URL');
   const problem = targets.problemOf(url);
   if (problem !== undefined) throw new RejectedError('target_not_allowed', problem);

@@ -179,7 +179,7 @@ const nameCharsMax = 64;
 
 /** Safe for models; with a hash where something was lost. */
 function nameOf(prefix: string, id: string): string {
-  const plain = `${prefix}${id}`.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '');
+  const plain = `${prefix}${id}`.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|(?<!_)_+$/g, '');
   if (plain === `${prefix}${id}` && plain.length <= nameCharsMax) return plain;
   return `${plain.slice(0, nameCharsMax - 9)}_${sha256(`${prefix}${id}`).slice(0, 8)}`;
 }

@@ -80,7 +80,7 @@ function adviceFor(error: PawlError, { source }: Connection): string {
 }
 
 async function checkService(connection: Connection, [check, path]: [string, string]): Promise<Finding> {
-  const response = await fetch(`${connection.url.replace(/\/+$/, '')}${path}`, {
+  const response = await fetch(`${connection.url.replace(/(?<!\/)\/+$/, '')}${path}`, {
     headers: { authorization: `Bearer ${connection.key}` },
     signal: AbortSignal.timeout(answerWithinMs),
   }).catch(() => undefined);

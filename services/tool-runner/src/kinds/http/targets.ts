@@ -79,7 +79,7 @@ function bare(host: string): string {
     .toLowerCase()
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '')
-    .replace(/%.*$/, '');
+    .replace(/%.*/s, '');
 }
 
 /** Only global unicast addresses; IPv4 inside IPv6 is judged as IPv4. */

@@ -16,7 +16,8 @@ export function groupDigits(text: string, language: Language = 'en'): string {
   if (!match) return text.replace(/^-/, minus);
   const [, sign, whole = '', fraction] = match;
   const [group, point] = language === 'pt' ? ['.', ','] : [',', '.'];
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, group);
+  const head = whole.length % 3 || 3;
+  const grouped = [whole.slice(0, head), ...(whole.slice(head).match(/\d{3}/g) ?? [])].join(group);
   return (sign ? minus : '') + grouped + (fraction === undefined ? '' : point + fraction);
 }
 

@@ -23,15 +23,16 @@ export function proseBlocks(text: string): ProseBlock[] {
 }
 
 function addLine(blocks: ProseBlock[], line: string): void {
-  const heading = /^\s{0,3}#{1,6}\s+(.*)$/.exec(line);
-  const item = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/.exec(line);
-  if (heading) blocks.push({ kind: 'heading', text: heading[1] ?? '' });
+  const heading = /^\s{0,3}#{1,6}\s(.*)$/.exec(line);
+  const item = /^\s*(?:[-*•]|(\d{1,3})[.)])\s(.*)$/.exec(line);
+  if (heading) blocks.push({ kind: 'heading', text: heading[1]?.trimStart() ?? '' });
   else if (!item) blocks.push({ kind: 'paragraph', text: line });
   else {
     const isNumbered = item[1] !== undefined;
+    const text = item[2]?.trimStart() ?? '';
     const last = blocks.at(-1);
-    if (last?.kind === 'list' && last.isNumbered === isNumbered) last.items.push(item[2] ?? '');
-    else blocks.push({ kind: 'list', isNumbered, items: [item[2] ?? ''] });
+    if (last?.kind === 'list' && last.isNumbered === isNumbered) last.items.push(text);
+    else blocks.push({ kind: 'list', isNumbered, items: [text] });
   }
 }
 

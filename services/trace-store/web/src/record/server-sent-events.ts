@@ -16,7 +16,7 @@ function parseBlock(block: string): ServerEvent[] {
   const event: ServerEvent = { id: undefined, name: 'message', data: '' };
   const data: string[] = [];
   for (const line of block.split('\n')) {
-    const [, field, value = ''] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/.exec(line) ?? [];
     if (field === 'data') data.push(value);
     else if (field === 'event') event.name = value;
     else if (field === 'id') event.id = value;
