@@ -57,7 +57,7 @@ test('one call is approved, one changed, one denied; the run goes on before the 
   await pending('a').getByRole('button', { name: 'Approve' }).click();
   await pending('a').waitFor({ state: 'detached' });
   await pending('b').getByRole('button', { name: 'Change the arguments' }).click();
-  await pending('b').getByLabel('Arguments (JSON)').fill('{"order": "b", "amount": 20}');
+  await pending('b').getByLabel('Arguments (JSON)').fill('{"order": "b", "amount": 9007199254740993}');
   await pending('b').getByRole('button', { name: 'Approve with these arguments' }).click();
   await pending('b').waitFor({ state: 'detached' });
   await pending('c').getByRole('button', { name: 'Deny' }).click();
@@ -69,8 +69,10 @@ test('one call is approved, one changed, one denied; the run goes on before the 
     tools.calls.map(({ body }) => body).toSorted((one, two) => (String(one['order']) < String(two['order']) ? -1 : 1)),
   ).toEqual([
     { order: 'a', amount: 100 },
-    { order: 'b', amount: 20 },
+    { order: 'b', amount: Number('9007199254740993') },
   ]);
+  // No number is rounded on its way.
+  await page.getByText('9,007,199,254,740,993').first().waitFor();
   await page.getByRole('link', { name: 'Explanation' }).click();
   await page.getByText('Not ours to pay.').first().waitFor();
   expect((await stack.api.getRun(run.id)).body).toMatchObject({
