@@ -1,12 +1,16 @@
 /**
  * One run that is under way in this replica: what its facts say so far, and what was done about it.
  * `drive` asks `decide` what is missing and sees to it, each thing once; what doesn't come about within 10 s is done
- * again, so that a lost message costs time and never a run (I4).
+ * again, so that a lost message costs time and never a run (I4). A run about which `decide` fails, by a mistake of ours, waits for
+ * a replica that can do better, and ends when its time is over.
  */
 import { slotOf, type Definition, type Fact, type Started } from '@pawl/contracts';
+import type { Action } from '../run/action.ts';
 import { answerVoid, type ChangedAtMs } from '../run/changed-tools.ts';
 import { decide } from '../run/decide.ts';
+import { deadlineMs, graceMs } from '../run/limits.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
+import { stop } from '../run/stop.ts';
 import type { Effect, Perform } from './perform.ts';
 
 const redriveAfterMs = 10_000;
@@ -49,11 +53,22 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
     });
   };
 
+  const actionsOf = (of: Definition, nowMs: number): Action[] => {
+    const { changedAtMs, started, onError } = options;
+    try {
+      return [...decide(state, of, nowMs), ...answerVoid(state, { definition: of, changedAtMs, nowMs })];
+    } catch (error) {
+      onError(error, { runId: started.runId, action: 'decide' });
+      const isOver = nowMs > deadlineMs(state, nowMs) + graceMs;
+      return isOver
+        ? [stop(state, { reason: 'internal_error', nowMs, definition: of })]
+        : [{ type: 'wake', atMs: nowMs + redriveAfterMs }];
+    }
+  };
+
   const drive = () => {
     if (!definition || !options.isOwned()) return;
-    const nowMs = Date.now();
-    const { changedAtMs } = options;
-    const actions = [...decide(state, definition, nowMs), ...answerVoid(state, { definition, changedAtMs, nowMs })];
+    const actions = actionsOf(definition, Date.now());
     wakeAtMs = Math.min(Infinity, ...actions.map((action) => (action.type === 'wake' ? action.atMs : Infinity)));
     const wanted = new Set<string>();
     for (const action of actions) {

@@ -1,6 +1,6 @@
 /** One partition of the run log: its facts folded in order, its runs driven once all that was there is read. */
-import { followFacts, type Bus, type Definitions, type Following, type ReceivedFact } from '@pawl/bus';
-import { subjects, type Started } from '@pawl/contracts';
+import { followFacts, type Bus, type Definitions, type Following } from '@pawl/bus';
+import { subjects, type Fact, type Started } from '@pawl/contracts';
 import type { ChangedAtMs } from '../run/changed-tools.ts';
 import type { RunState } from '../run/state.ts';
 import { createEarlyFacts } from './early-facts.ts';
@@ -43,7 +43,16 @@ export function openPartition(options: PartitionOptions): Partition {
   const is = { caughtUp: false, closed: false };
   let following: Following | undefined;
 
-  const each = (body: (run: LiveRun) => void) => is.caughtUp && runs.forEach(body);
+  /** A mistake of ours about one run is told, and holds up no other. */
+  const contain = (runId: string, body: () => void) => {
+    try {
+      body();
+    } catch (error) {
+      options.onError(error, { runId });
+    }
+  };
+  const each = (body: (run: LiveRun) => void) =>
+    is.caughtUp && runs.forEach((run, runId) => contain(runId, () => body(run)));
   const persist = (body: () => Promise<void>, about: object) =>
     untilDone(body, { isClosed: () => is.closed, onError: (error) => options.onError(error, about) });
   const begin = (started: Started) => {
@@ -57,7 +66,7 @@ export function openPartition(options: PartitionOptions): Partition {
     };
     void persist(define, { runId: started.runId, definition: started.definition });
   };
-  const onFact = ({ fact }: ReceivedFact) => {
+  const takeIn = (fact: Fact) => {
     const known = runs.get(fact.runId);
     if (!known) {
       if (fact.kind === 'started') begin(fact);
@@ -67,13 +76,13 @@ export function openPartition(options: PartitionOptions): Partition {
     known.apply(fact);
     if (fact.kind === 'ended') runs.delete(fact.runId);
     if (!is.caughtUp) return;
-    options.onChange(known.state());
+    contain(fact.runId, () => options.onChange(known.state()));
     known.drive();
   };
   const follow = async () => {
     following = await followFacts(options.bus, {
       filter: subjects.factsOfPartition(options.partition),
-      onFact,
+      onFact: ({ fact }) => contain(fact.runId, () => takeIn(fact)),
       onCaughtUp() {
         is.caughtUp = true;
         each((run) => run.drive());
