@@ -91,6 +91,8 @@ export const runViewSchema = z.object({
   plan: z.array(z.object({ text: z.string(), isDone: z.boolean() })).optional(),
   /** Calls that wait for a person. */
   pending: z.array(pendingCallSchema),
+  /** Calls that nobody is asked about any more, since a decision would have no effect, and why. */
+  voided: z.array(z.object({ callId: z.string(), tool: z.string(), why: z.string() })).optional(),
   traceId: z.string(),
   /** On a run that has stopped: how long it waited for people, which its wall clock does not count. */
   waitedMs: z.number().nonnegative().optional(),

@@ -34,10 +34,13 @@ beforeAll(async () => {
   players = await playServices(
     servers,
     {
-      think: ({ messages, m }) =>
-        ['gated', 'pay'].includes(messages.at(-1)?.content ?? '') && m === 0
-          ? { calls: [{ id: '', tool: messages.at(-1)?.content === 'pay' ? 'bank_pay' : 'search', args: '{"q":1}' }] }
-          : { text: `answer ${messages.length}` },
+      think({ messages, m }) {
+        const question = messages.find(({ role }) => role === 'user')?.content;
+        const tool = { gated: 'search', pay: 'bank_pay', 'pay twice': 'bank_pay' }[question ?? ''];
+        return tool !== undefined && m < (question === 'pay twice' ? 2 : 1)
+          ? { calls: [{ id: '', tool, args: JSON.stringify({ q: m }) }] }
+          : { text: `answer ${messages.length}` };
+      },
     },
     asks,
   );
@@ -86,7 +89,7 @@ describe('I11: an approval that a changed tool makes void', () => {
       return status === 201 && view;
     });
     expect(run).toMatchObject({ status: 'waiting', pending: [{ tool: 'bank_pay' }] });
-    const { callId = '', argsHash } = run.pending[0] ?? {};
+    const { callId = '' } = run.pending[0] ?? {};
     await tellToolChange(players.bus, of, Date.now());
     const ended = await request<RunView>(`${replica.url}/v1/runs/${run.id}?wait=20`);
     expect(ended.body).toMatchObject({ status: 'ended', stopReason: 'final_answer', pending: [] });
@@ -94,14 +97,28 @@ describe('I11: an approval that a changed tool makes void', () => {
     const told = players.thinks.findLast(({ runId }) => runId === run.id)?.messages;
     expect(JSON.stringify(told)).toContain('The server bank has changed what bank_pay is');
 
-    // Again, decided on before this replica has acted on the change.
-    const { body: other } = await request<RunView>(`${replica.url}/v1/runs?wait=20`, { body });
-    await tellToolChange(players.bus, of, Date.now());
-    const decided = await request(`${replica.url}/v1/runs/${other.id}/approvals/${callId}`, {
-      body: { decision: 'approve', argsHash },
+    expect(ended.body.voided).toEqual([{ callId, tool: 'bank_pay', why: expect.stringContaining('would be void') }]);
+  });
+});
+
+describe('I11: who decides on a call that is void', () => {
+  it('is told why, while the run goes on and waits for another one', async () => {
+    const body = { agent: 'payer', input: 'pay twice' };
+    const { body: run } = await request<RunView>(`${replica.url}/v1/runs?wait=20`, { body });
+    const [first] = run.pending;
+    await tellToolChange(players.bus, { app: 'demo', server: 'bank', tool: 'pay' }, Date.now());
+    const { body: next } = await eventually(async () => {
+      const answer = await request<RunView>(`${replica.url}/v1/runs/${run.id}`);
+      return answer.body.pending[0]?.callId === 'call_1_0' && answer;
     });
-    expect(decided.status).toBe(409);
-    expect(['conflict', 'run_ended']).toContain(decided.body['code']);
+    expect(next.voided).toMatchObject([{ callId: 'call_0_0' }]);
+    const decided = await request(`${replica.url}/v1/runs/${run.id}/approvals/call_0_0`, {
+      body: { decision: 'approve', argsHash: first?.argsHash },
+    });
+    expect(decided).toMatchObject({
+      status: 409,
+      body: { code: 'conflict', detail: expect.stringContaining('would be void') },
+    });
   });
 });
 

@@ -16,6 +16,7 @@ export function describeRun(run: RunView, pawl: string): string {
     ],
     run.plan ? ['plan', ...run.plan.map(({ text, isDone }) => `  ${isDone ? '✓' : '·'} ${shortText(text)}`)] : [],
     run.pending.length > 0 ? ['waits for', ...run.pending.flatMap(describePending)] : [],
+    run.voided ? ['void', ...run.voided.map(describeVoided)] : [],
     run.answer ? [safeText(run.answer)] : [],
     run.answer && run.partial ? ['(a partial answer)'] : [],
     describeNext(run, pawl),
@@ -42,6 +43,10 @@ function describePending(call: PendingCall): string[] {
     `    hash       ${argsHash}`,
     ...(expiresAt ? [`    expires    ${expiresAt}`] : []),
   ];
+}
+
+function describeVoided({ callId, tool, why }: NonNullable<RunView['voided']>[number]): string {
+  return `  ${callId}  ${tool}: ${safeText(why)}`;
 }
 
 export function listOfRuns(runs: RunView[], pawl: string): string {

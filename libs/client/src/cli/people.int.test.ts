@@ -37,6 +37,9 @@ describe('what people say', () => {
     expect((await pawl(['deny', runId, '--reason', 'x'])).err).toContain('name one of: call_0_0, call_0_1');
     cli.server.run = runView;
     expect((await pawl(['approve', runId])).err).toContain('no call of run');
+    cli.server.run = { ...runView, voided: [{ callId: 'call_0_0', tool: 'refund', why: 'It is another tool now.' }] };
+    expect((await pawl(['get', runId])).out).toContain('void\n  call_0_0  refund: It is another tool now.');
+    expect((await pawl(['approve', runId, 'call_0_0'])).err).toContain('call_0_0 is void: It is another tool now.');
     expect(cli.server.seen.every(({ method }) => method === 'GET')).toBe(true);
   });
 

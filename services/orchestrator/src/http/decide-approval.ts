@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseArguments } from '@pawl/calls';
 import { decideApprovalSchema, fingerprintJson, RejectedError, type ActedCall } from '@pawl/contracts';
 import type { Http } from '@pawl/service';
-import { whyVoid } from '../run/changed-tools.ts';
+import { voidedCalls, whyVoid } from '../run/changed-tools.ts';
 import type { RunState, Turn } from '../run/state.ts';
 import { waitingCalls } from '../run/waiting.ts';
 import { openRun, type WordRoutes } from './open-run.ts';
@@ -52,23 +52,14 @@ async function waitingCall(
   if (!turn || call?.admission !== 'approval' || toolRevision === undefined) {
     throw new RejectedError(
       'conflict',
-      answeredWithout(state, callId) ?? `no call ${callId} of this run waits for approval`,
+      voidedCalls(state).find((voided) => voided.callId === callId)?.why ??
+        `no call ${callId} of this run waits for approval`,
     );
   }
   const definition = await using.definitions.get(state.started.definition);
   const reason = whyVoid(state, call, { definition, changedAtMs: using.changedAtMs });
   if (reason !== undefined) throw new RejectedError('conflict', reason);
   return { turn, call: { ...call, toolRevision } };
-}
-
-/** What a call that had waited was answered with, though nobody had decided on it. */
-function answeredWithout(state: RunState, callId: string): string | undefined {
-  for (const { acted, observed, approvals } of state.turns) {
-    const call = acted?.calls.find((each) => each.callId === callId && each.admission === 'approval');
-    const answer = call && !approvals[call.i] ? observed[call.i]?.observation : undefined;
-    if (answer) return `no decision on ${callId} is wanted any more: ${answer.message ?? answer.status}`;
-  }
-  return undefined;
 }
 
 /** Arguments as JSON text that says exactly what was sent (I11). Numbers that reading the body has rounded are refused. */

@@ -39,6 +39,9 @@ describe('I11: a call that waits for approval when its tool becomes another one'
     expect(viewOf(waiting).pending).toHaveLength(2);
     expect(viewOf(next).pending.map(({ tool }) => tool)).toEqual(['search']);
     expect(answers(next, 600)).toEqual([]);
+    expect(viewOf(waiting).voided).toBeUndefined();
+    const why = expect.stringContaining('has changed what bank_pay is') as string;
+    expect(viewOf(next).voided).toEqual([{ callId: 'call_0_0', tool: 'bank_pay', why }]);
   });
 
   it('says why a decision would be void, in a sentence that names server and tool', () => {

@@ -2,10 +2,10 @@
  * Calls that wait for a decision about a tool that is another one by now (I11): whatever a person said would be void, so nobody is
  * asked any longer, and the model is told. Pure.
  */
-import { failedObservation, type ActedCall, type Definition } from '@pawl/contracts';
+import { failedObservation, type ActedCall, type Definition, type RunView } from '@pawl/contracts';
 import type { Action } from './action.ts';
 import { observed } from './calls.ts';
-import { pauseOf, type RunState } from './state.ts';
+import { pauseOf, seededTurns, type RunState } from './state.ts';
 import { waitingCalls } from './waiting.ts';
 
 /** When an app accepted another definition of a tool of an MCP server, as Unix time in ms; undefined while the first one stands. */
@@ -22,6 +22,16 @@ export function whyVoid(
   const askedAt = state.turns.at(-1)?.acted?.at;
   if (!mcp || changedAtMs === undefined || askedAt === undefined || Date.parse(askedAt) > changedAtMs) return undefined;
   return `The server ${mcp.server} has changed what ${name} is since this call was asked for, so a decision on it would be void.`;
+}
+
+/** Calls that waited for a decision and were answered with that it would be void. */
+export function voidedCalls(state: RunState): NonNullable<RunView['voided']> {
+  return state.turns.slice(seededTurns(state)).flatMap(({ acted, approvals, observed: answers }) =>
+    (acted?.calls ?? []).flatMap(({ i, callId, tool, admission }) => {
+      const answer = admission === 'approval' && !approvals[i] ? answers[i]?.observation : undefined;
+      return answer?.errorCode === 'tool_not_allowed' ? [{ callId, tool, why: answer.message ?? '' }] : [];
+    }),
+  );
 }
 
 /** Answers the calls on which a decision would be void. */

@@ -1,5 +1,6 @@
 /** A run as clients see it. */
 import { viewNanoUsd, type PendingCall, type RunPhase, type RunView, type StopReason } from '@pawl/contracts';
+import { voidedCalls } from './changed-tools.ts';
 import { circlingBefore, hasFailedBefore } from './guards.ts';
 import { planOf } from './plan.ts';
 import { seededTurns, pauseOf, type RunState } from './state.ts';
@@ -12,6 +13,7 @@ export function viewOf(state: RunState): RunView {
   const totals = totalsOf(state);
   const stopped = ended ?? pauseOf(state);
   const pending = ended ? [] : pendingOf(state);
+  const voided = voidedCalls(state);
   const waitsFor = pending.length > 0 && isWaitingOnly(state) ? pending[0]?.kind : undefined;
   return {
     id: started.runId,
@@ -30,6 +32,7 @@ export function viewOf(state: RunState): RunView {
     cost: viewNanoUsd(totals.costNanoUsd),
     ...(plan ? { plan: plan.items } : {}),
     pending,
+    ...(voided.length > 0 ? { voided } : {}),
     traceId: started.traceId,
     ...(stopped ? { waitedMs: waitedUntil(state, stopped.at) } : {}),
     startedAt: started.at,

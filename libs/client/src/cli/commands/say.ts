@@ -62,6 +62,8 @@ function chooseCall(run: RunView, callId: string | undefined, pawl: string): Pen
   const calls = run.pending.filter(({ kind }) => kind === 'approval');
   const [call, ...others] = callId === undefined ? calls : calls.filter((waiting) => waiting.callId === callId);
   if (!call) {
+    const voided = run.voided?.find((each) => each.callId === callId);
+    if (voided) throw new CommandError(`${voided.callId} is void: ${safeText(voided.why)}`);
     const which = callId === undefined ? 'no call' : `no call ${callId}`;
     throw new CommandError(`${which} of run ${run.id} waits for a decision. See how it stands: ${pawl} get ${run.id}`);
   }
