@@ -161,6 +161,38 @@ describe('budgets', () => {
     expect((await bench.countersOf(`run/${work.runId}`))?.spent).toBe('2990000');
   });
 
+  it('of a run leave the slices of other budgets where they are, when they are reached', async () => {
+    const slicing = await bench.startGateway({ PAWL_SECRET_MODEL_KEY: 'x', PAWL_SLICE_CALLS: '8' });
+    await bench.put(budgetObject('sliced', { scope: { app: 'demo', user: 'sly' } }));
+    const isKnown = () => callHttp(slicing.url, { path: '/v1/budgets/sliced', key: bench.appKey });
+    await eventually(async () => (await isKnown()).status === 200);
+    bench.respond = answerWith('Held ahead.', { prompt_tokens: 3, completion_tokens: 2 });
+    const work = thinkWork({ runSpendLimitNanoUsd: '2000000' });
+    await bench.thinkAbout(work);
+    const isLimitKnown = `select from gateway.run_limits where run_id = $1`;
+    await eventually(async () => (await bench.database.query(isLimitKnown, [work.runId])).length === 1);
+    await bench.database.query('update gateway.counters set spent = 2000000 where key = $1', [`run/${work.runId}`]);
+    const ask = async (headers: Record<string, string>) => {
+      const response = await fetch(`${slicing.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${bench.appKey}`,
+          'content-type': 'application/json',
+          'x-pawl-user': 'sly',
+          ...headers,
+        },
+        body: JSON.stringify({ model: 'smart', max_tokens: 100, messages: [{ role: 'user', content: 'Go.' }] }),
+      });
+      return response.status;
+    };
+    const sliced = `select from gateway.slices where key like 'budget/demo/sliced/%' and amount > 0`;
+    expect(await ask({})).toBe(200);
+    await eventually(async () => (await bench.database.query(sliced)).length === 1);
+    expect(await ask({ 'x-pawl-run': work.runId })).toBe(402);
+    expect(await bench.database.query(sliced)).toHaveLength(1);
+    await slicing.stop();
+  });
+
   it('of an org hold over its apps, are declared with the admin key alone, and tell who spent', async () => {
     bench.respond = answerWith('Shared.', { prompt_tokens: 3, completion_tokens: 2 });
     const org = { ...budgetObject('acme', { scope: { org: 'acme', apps: ['demo'], agent: 'orger' }, window: 'day' }) };

@@ -74,13 +74,13 @@ describe('a client that leaves', () => {
   beforeAll(() => bench.put(routeObject(anthropic, { baseUrl: bench.model.baseUrl, api: 'anthropic' })));
 
   it.each([
-    { when: 'before the head', hasHead: false, chunks: 0 },
-    { when: 'after 0 chunks', chunks: 0 },
-    { when: 'after 5 chunks', chunks: 5 },
+    { when: 'before the head', hasHead: false, chunks: 0, model: ask.model },
+    { when: 'after 0 chunks', chunks: 0, model: ask.model },
+    { when: 'after 5 chunks', chunks: 5, model: ask.model },
     { when: 'before the head', hasHead: false, chunks: 0, model: anthropic },
     { when: 'after 0 chunks', chunks: 0, model: anthropic },
-  ])('M7: $when leaves one line, and the endpoint ($model) is let go at once', async (of) => {
-    const { hasHead = true, chunks, model = ask.model } = of;
+  ])('M7: $when leaves one line, and the endpoint is let go at once ($model)', async (of) => {
+    const { hasHead = true, chunks, model } = of;
     const aborted = bench.model.aborted;
     const arrived = Promise.withResolvers<void>();
     bench.respond = (response) => {
