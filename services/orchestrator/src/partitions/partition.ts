@@ -43,14 +43,8 @@ export function openPartition(options: PartitionOptions): Partition {
   const is = { caughtUp: false, closed: false };
   let following: Following | undefined;
 
-  /** A mistake of ours about one run is told, and holds up no other. */
-  const contain = (runId: string, body: () => void) => {
-    try {
-      body();
-    } catch (error) {
-      options.onError(error, { runId });
-    }
-  };
+  const contain = (runId: string, body: () => void) =>
+    containMistake(body, (error) => options.onError(error, { runId }));
   const each = (body: (run: LiveRun) => void) =>
     is.caughtUp && runs.forEach((run, runId) => contain(runId, () => body(run)));
   const persist = (body: () => Promise<void>, about: object) =>
@@ -60,11 +54,9 @@ export function openPartition(options: PartitionOptions): Partition {
     runs.set(started.runId, run);
     for (const fact of early.take(started.runId)) run.apply(fact);
     if (run.state().ended) runs.delete(started.runId);
-    const define = async () => {
-      run.define(await options.definitions.get(started.definition));
-      if (is.caughtUp) run.drive();
-    };
-    void persist(define, { runId: started.runId, definition: started.definition });
+    const { runId, definition } = started;
+    const define = async () => run.define(await options.definitions.get(definition));
+    void persist(define, { runId, definition }).then(() => contain(runId, () => is.caughtUp && run.drive()));
   };
   const takeIn = (fact: Fact) => {
     const known = runs.get(fact.runId);
@@ -106,6 +98,15 @@ export function openPartition(options: PartitionOptions): Partition {
       await following?.stop();
     },
   };
+}
+
+/** A mistake of ours about one run is told, and holds up no other. */
+function containMistake(body: () => void, onMistake: (error: unknown) => void): void {
+  try {
+    body();
+  } catch (error) {
+    onMistake(error);
+  }
 }
 
 /** Tries until it succeeds or nobody wants it any more. */
