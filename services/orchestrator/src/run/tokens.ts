@@ -1,5 +1,5 @@
 /** Tokens of a prompt. Where a provider has told what the conversation so far had, only what came after is counted. */
-import type { ChatMessage, Definition, Thought } from '@pawl/contracts';
+import type { ChatMessage, Definition, Observed, Signal, Thought } from '@pawl/contracts';
 import { countTokens } from '@pawl/contracts/tokens';
 import { messagesOf, offeredToolsOf } from './prompt.ts';
 import type { RunState } from './state.ts';
@@ -37,11 +37,22 @@ function isMeasured(thought: Thought | undefined): boolean {
 
 /** Tokens of what came behind thought m: its results, and signals that it had not seen. */
 function countSince(state: RunState, m: number): number {
-  const texts = state.turns
-    .slice(m)
-    .flatMap(({ observed }) => Object.values(observed))
-    .map(({ observation }) => `${observation.data ?? ''}${observation.message ?? ''}${observation.suggestion ?? ''}`);
-  const seen = state.turns[m]?.thought?.signalsSeen ?? 0;
-  const signals = state.signals.slice(seen).map(({ signal }) => `${signal.text ?? ''}${signal.data ?? ''}`);
-  return [...texts, ...signals].reduce((sum, text) => sum + countTokens(text) + 60, 0);
+  const results = state.turns.slice(m).flatMap(({ observed }) => Object.values(observed));
+  const signals = state.signals.slice(state.turns[m]?.thought?.signalsSeen ?? 0).map(({ signal }) => signal);
+  return [...results, ...signals].reduce((sum, fact) => sum + tokensOfFact(fact) + 60, 0);
+}
+
+/** Facts never change, and each is asked for several times in a turn. */
+const counted = new WeakMap<Observed | Signal, number>();
+
+function tokensOfFact(fact: Observed | Signal): number {
+  const known = counted.get(fact) ?? countTokens(textOf(fact));
+  counted.set(fact, known);
+  return known;
+}
+
+function textOf(fact: Observed | Signal): string {
+  if (fact.kind === 'signal') return `${fact.text ?? ''}${fact.data ?? ''}`;
+  const { data, message, suggestion } = fact.observation;
+  return `${data ?? ''}${message ?? ''}${suggestion ?? ''}`;
 }
