@@ -46,6 +46,7 @@ const specs: Record<string, () => Record<string, unknown>> = {
     env: { MDB_MCP_TELEMETRY: 'disabled', HOME: folder },
   }),
   peer: () => ({ command: node, args: [script], env: { GIVEN: '${secret:TOKEN}' } }),
+  asker: () => ({ command: node, args: [script] }),
   shell: () => ({ command: 'sh', args: ['-c', 'true'] }),
 };
 const results = createResultsInMemory();
@@ -158,6 +159,25 @@ describe('child processes', () => {
   test('C5: numbers keep their digits', async () => {
     const tool = toolOf({ mcp: { server: 'peer', tool: 'echo' } });
     expect(dataOf(await callKind(kind, { tool, args: '{"id":9007199254740993}' }))).toBe('{"id":9007199254740993}');
+  });
+
+  test('several calls that ask a person at once: the next ones wait for each other, so each question is its own', async () => {
+    const ask = (together: number) => Promise.all([1, 2].map(() => call('asker', 'ask', { together })));
+    expect((await ask(2)).map(dataOf)).toEqual(['"cancel"', '"cancel"']);
+    const asked = { kind: 'failure', message: expect.stringContaining('Which city?') };
+    expect(await ask(1)).toMatchObject([asked, asked]);
+  });
+
+  test('a call that waits for another one ends with its run', async () => {
+    const hold = toolOf({ mcp: { server: 'asker', tool: 'hold' } });
+    const [first, second] = [new AbortController(), new AbortController()];
+    const holding = callKind(kind, { tool: hold, args: '{}' }, { signal: first.signal });
+    const waiting = callKind(kind, { tool: hold, args: '{}' }, { signal: second.signal });
+    second.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    first.abort(new Error('enough, too'));
+    await expect(holding).rejects.toThrow('enough, too');
+    expect(dataOf(await call('asker', 'echo', { n: 1 }))).toBe('{"n":1}');
   });
 
   test('C7: 150 MB are read past, the call fails alone, and memory stays', async () => {

@@ -4,7 +4,9 @@ import { createInterface } from 'node:readline';
 import { givenEnvironment } from './config.ts';
 
 const counts = { held: 0, cancelled: 0 };
-const names = ['environment', 'echo', 'flood', 'hold', 'state', 'pid', 'exit', 'spawn'];
+const names = ['environment', 'echo', 'flood', 'hold', 'state', 'pid', 'exit', 'spawn', 'ask'];
+/** Calls of `ask` that have not asked yet. */
+const asking = [];
 const send = (text) => process.stdout.write(`${text}\n`);
 const result = (id, value) => send(JSON.stringify({ result: value, jsonrpc: '2.0', id }));
 const text = (id, value) => result(id, { content: [{ type: 'text', text: value }] });
@@ -29,6 +31,16 @@ const tools = {
   state: (id) => text(id, JSON.stringify(counts)),
   pid: (id) => text(id, `pid ${process.pid}`),
   exit: () => process.exit(1),
+  /** Asks a person as soon as so many calls of it are there, and says what came of it. */
+  ask(id, { together }) {
+    asking.push(id);
+    if (asking.length < together) return;
+    for (const each of asking.splice(0)) {
+      const requestedSchema = { type: 'object', properties: { city: { type: 'string' } } };
+      const params = { message: 'Which city?', requestedSchema };
+      send(JSON.stringify({ jsonrpc: '2.0', id: `ask-${each}`, method: 'elicitation/create', params }));
+    }
+  },
   spawn(id) {
     const child = spawn('sleep', ['600'], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } });
     text(id, JSON.stringify([process.pid, child.pid]));
@@ -37,7 +49,8 @@ const tools = {
 
 send('Welcome. This line is no message.');
 createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method, params } = JSON.parse(line);
+  const { id, method, params, result: answer } = JSON.parse(line);
+  if (method === undefined) return void text(Number(String(id).slice(4)), answer.action);
   if (method === 'initialize') {
     const serverInfo = { name: 'stdio-peer', version: '1' };
     result(id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo });

@@ -12,6 +12,7 @@ import type { McpServer } from '@pawl/contracts';
 import { z } from 'zod';
 import type { Stage } from '../../results/result-store.ts';
 import type { Targets } from '../http/targets.ts';
+import { createCallsUnderWay } from './calls-under-way.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import { answerElicitation, type AnswerTo } from './elicitation.ts';
 import { listTools, type McpToolList } from './list-tools.ts';
@@ -73,7 +74,7 @@ export async function connectServer(options: ConnectOptions): Promise<McpConnect
 async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Promise<McpConnection> {
   let changes = 0;
   const calls = new AsyncLocalStorage<CallScope>();
-  const underWay = new Set<CallScope>();
+  const underWay = createCallsUnderWay<CallScope>();
   const client = new Client(
     { name: 'pawl', version: '0.1.0' },
     {
@@ -85,7 +86,7 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
   const { roots } = options.spec;
   if (roots) client.setRequestHandler('roots/list', () => ({ roots: roots.map((path) => ({ uri: uriOf(path) })) }));
   client.setRequestHandler('elicitation/create', async ({ params }) => {
-    const scope = calls.getStore() ?? onlyOneOf(underWay);
+    const scope = calls.getStore() ?? underWay.onlyOne();
     return scope ? await answerElicitation(params, scope) : { action: 'cancel' };
   });
   const { transport, fetch } = transportOf(options, () => calls.getStore());
@@ -107,11 +108,9 @@ async function connectWith(options: ConnectOptions, mode: 'auto' | 'legacy'): Pr
     client,
     tools: createToolReader(client, { isOverHttp: options.spec.url !== undefined, changesSoFar: () => changes }),
     async during(scope, body) {
-      underWay.add(scope);
       try {
-        return await calls.run(scope, body);
+        return await underWay.run(scope, scope.signal, () => calls.run(scope, body));
       } finally {
-        underWay.delete(scope);
         scope.isOver = true;
       }
     },
@@ -151,12 +150,6 @@ function transportOf(
     requestInit: { headers: { 'accept-encoding': 'identity', 'user-agent': 'pawl-tool-runner', ...headers } },
   });
   return { transport, fetch };
-}
-
-/** Over standard streams nothing tells which call a question belongs to, so only one that can't be mistaken is answered. */
-function onlyOneOf(scopes: ReadonlySet<CallScope>): CallScope | undefined {
-  const [only, ...others] = scopes;
-  return others.length === 0 ? only : undefined;
 }
 
 /** Asks the issuer for a token when the server wants one, and again when it is no longer taken. */
