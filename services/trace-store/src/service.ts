@@ -15,6 +15,7 @@ import {
 } from '@pawl/service';
 import type { Config } from './config.ts';
 import { countFactsBehind, createFactSubscription } from './facts.ts';
+import { keepFigures } from './figures/keep-figures.ts';
 import { createAccess } from './http/access.ts';
 import { compressJson } from './http/compress-json.ts';
 import { serveAggregateTraces } from './http/aggregate-traces.ts';
@@ -36,8 +37,8 @@ import { createGrpcServer, type GrpcOptions } from './otlp/grpc-server.ts';
 import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
-import { findLeaks, type Leak } from './retention/leak-scan.ts';
 import { createResultExpiry } from './retention/expire-results.ts';
+import { findLeaks, type Leak } from './retention/leak-scan.ts';
 import { createMaintenance, type Chore } from './retention/maintenance.ts';
 import { createPolicy } from './retention/policy.ts';
 import { forgetOldNotes, keepAndDrop } from './retention/retention.ts';
@@ -140,24 +141,25 @@ export async function scanForLeaks(
   }
 }
 
-/** What is done again and again, in this order. */
 /** What is kept by weeks needs no closer look at each of its results. */
 const resultsEveryMs = 6 * 3_600_000;
 
+/** What is done again and again, in this order. */
 function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: number }): Chore[] {
   const { tables, bus, archiveAfterMs: afterMs } = options;
   const archive = createArchive({ bus, tables });
   return [
     { name: 'settings', run: () => tables.policy.refresh() },
     { name: 'retention', run: () => keepAndDrop(tables) },
-    { name: 'notes', run: () => forgetOldNotes(tables) },
     { name: 'results', run: createResultExpiry({ tables, bus, everyMs: resultsEveryMs }) },
+    { name: 'notes', run: () => forgetOldNotes(tables) },
     {
       name: 'erasures',
       run: () => eraseUsers({ tables, bus, forgetElsewhere: (what) => askToForget(bus, 'llm-gateway', what) }),
     },
     { name: 'progress', run: () => archive.publishProgress() },
     ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
+    { name: 'figures', run: () => keepFigures(tables.database) },
   ];
 }
 

@@ -35,13 +35,13 @@ const explainer = { key: 'key-of-demo.explainer' };
 const operator = { key: 'key-of-demo.operator' };
 
 describe('roles', () => {
-  test.each([
+  test.for([
     ['GET', '/v1/traces?limit=x', operator, undefined],
     ['GET', '/v1/traces/compare?a=1', operator, undefined],
     ['POST', '/v1/traces/holds', explainer, { reson: 'misspelt' }],
     ['PUT', '/v1/traces/settings', explainer, { class: 7 }],
     ['GET', '/v1/traces/reads?limit=x', explainer, undefined],
-  ])('%s %s is refused before what was sent is looked at', async (method, path, who, body) => {
+  ] as const)('%s %s is refused before what was sent is looked at', async ([method, path, who, body]) => {
     expect((await store.ask(method, path, { ...who, body })).status).toBe(403);
     expect((await store.ask(method, path, { key: 'nobody', body })).status).toBe(401);
   });

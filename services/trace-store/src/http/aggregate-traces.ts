@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { moneyViewSchema, RejectedError, viewNanoUsd } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Http } from '@pawl/service';
-import { readAggregates, type ToolFigures } from '../store/aggregates.ts';
+import { summarizeCalls, summarizeRuns, type ToolSummary } from '../figures/summarize.ts';
+import { readAggregates } from '../store/aggregates.ts';
 import type { Access } from './access.ts';
 import { filterShape } from './list-query.ts';
 
@@ -20,7 +21,9 @@ const querySchema = z.strictObject({
   source: filterShape.source,
 });
 
-const latency = z.object({ p50: z.number().nullable(), p95: z.number().nullable() });
+const latency = z
+  .object({ p50: z.number().nullable(), p95: z.number().nullable() })
+  .describe('within a tenth of the exact value');
 const answerSchema = z.object({
   from: z.string(),
   to: z.string(),
@@ -59,35 +62,18 @@ export function serveAggregateTraces(http: Http, { database, access }: { databas
     const { app } = await access.read(request, { action: 'aggregate' });
     const { bucket, ...filter } = request.query;
     const range = rangeOf(request.query);
-    const { runs, stops, tools } = await readAggregates(database, { ...filter, app, bucket, ...range });
-    const items = runs.map((figures) => ({
-      at: figures.bucket.toISOString(),
-      runs: Number(figures.runs),
-      ended: Number(figures.ended),
-      tokens: Number(figures.tokens),
-      cost: viewNanoUsd(BigInt(figures.cost_nano_usd)),
-      durationMs: { p50: figures.p50_ms, p95: figures.p95_ms },
-      stopReasons: Object.fromEntries(
-        stops
-          .filter((stop) => stop.bucket.getTime() === figures.bucket.getTime())
-          .map((stop) => [stop.stop_reason, Number(stop.runs)]),
-      ),
+    const { runs, calls } = await readAggregates(database, { ...filter, app, bucket, ...range });
+    const items = summarizeRuns(runs).map(({ at, costNanoUsd, ...figures }) => ({
+      at: at.toISOString(),
+      ...figures,
+      cost: viewNanoUsd(costNanoUsd),
     }));
-    return { ...range, bucket, items, tools: tools.map(viewTool) };
+    return { ...range, bucket, items, tools: summarizeCalls(calls).map(viewTool) };
   });
 }
 
-function viewTool(figures: ToolFigures): z.infer<typeof answerSchema>['tools'][number] {
-  const [calls, failures] = [Number(figures.calls), Number(figures.failures)];
-  return {
-    at: figures.bucket.toISOString(),
-    tool: figures.tool,
-    calls,
-    failures,
-    denied: Number(figures.denied),
-    failureRate: calls === 0 ? 0 : failures / calls,
-    durationMs: { p50: figures.p50_ms, p95: figures.p95_ms },
-  };
+function viewTool({ at, ...figures }: ToolSummary): z.infer<typeof answerSchema>['tools'][number] {
+  return { at: at.toISOString(), ...figures, failureRate: figures.failures / figures.calls };
 }
 
 /** The range in UTC; never so long that one question reads everything. */

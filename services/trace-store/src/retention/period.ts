@@ -43,23 +43,25 @@ export function foreignBirthMs(startedMs: number, nowMs: number): number {
   return Math.min(startedMs, nowMs + dayMs);
 }
 
+export type Bind = (value: unknown) => string;
+
 /**
- * A condition that holds for the ids of all runs that were listed within a range of ISO times, so that few weeks are looked
- * at. `bind` takes a value and gives how SQL names it; nobody is born after `nowMs`, whatever the range.
+ * Conditions that hold for the ids of all runs that were listed within a range of ISO times, so that few weeks are looked at.
+ * `bind` takes a value and gives how SQL names it. Nobody is born after `nowMs`, whatever the range.
  */
 export function bornWithin(
   range: { from?: string | undefined; to?: string | undefined },
-  bind: (value: unknown) => string,
-  nowMs: number,
+  bind: Bind,
+  { nowMs, column = 'run_id' }: { nowMs: number; column?: string },
 ): string[] {
   const idAt = (atMs: number) => bind(runIdFrom(atMs, ''));
-  const isFirst = () => `run_id < ${idAt(weekMs)}`;
-  return [
-    ...(range.from === undefined
-      ? []
-      : [`(run_id >= ${idAt(Math.min(Date.parse(range.from), nowMs) - birthSlackMs)} or ${isFirst()})`]),
-    ...(range.to === undefined ? [] : [`run_id < ${idAt(Date.parse(range.to) + birthSlackMs)}`]),
-  ];
+  const conditions: string[] = [];
+  if (range.from !== undefined) {
+    const earliest = idAt(Math.min(Date.parse(range.from), nowMs) - birthSlackMs);
+    conditions.push(`(${column} >= ${earliest} or ${column} < ${idAt(weekMs)})`);
+  }
+  if (range.to !== undefined) conditions.push(`${column} < ${idAt(Date.parse(range.to) + birthSlackMs)}`);
+  return conditions;
 }
 
 /** Where a run belongs. */

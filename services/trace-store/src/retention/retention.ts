@@ -15,6 +15,7 @@ const readsKeptDays = 400;
 /** Notes about runs outlive them by this much. */
 const notesSlackDays = 14;
 const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
 
 export type RetentionOutcome = { dropped: string[]; runsHeld: number; runsReleased: number };
 
@@ -46,6 +47,10 @@ async function dropWeek(tables: TraceTables, place: Place): Promise<number> {
     const [row] = await client.query<{ moved: string }>('select traces.drop_week($1, $2) as moved', [
       place.class,
       `w${place.week}`,
+    ]);
+    await client.query('select traces.note_week_dropped($1, $2)', [
+      new Date(place.week * weekMs),
+      new Date((place.week + 1) * weekMs),
     ]);
     return Number(row?.moved ?? 0);
   });

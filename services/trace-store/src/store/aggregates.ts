@@ -1,102 +1,104 @@
 /**
  * SQL of figures by time: what runs cost, how long they took, why they stopped, how often tools failed.
- * Money and tokens are summed at the leaves (each run's own thoughts), so a tree of runs counts once.
+ * Money and tokens are summed at the leaves (each run's own thoughts), so a tree of runs counts once. Whole hours come from
+ * the tables of figures; the edges of a range, hours that have changed, and what figures can't be asked for, from the rows.
  */
 import type { Database } from '@pawl/db';
-import { runIdFrom } from '../retention/period.ts';
+import { coverageOf, type Coverage } from '../figures/coverage.ts';
+import type { Bind } from '../retention/period.ts';
+import { selectCalls, selectRuns, type Counted } from './count-figures.ts';
+import { readKnown } from './figures.ts';
 
-export type AggregateFilter = {
-  app: string;
-  /** ISO times. */
-  from: string;
-  to: string;
-  bucket: 'hour' | 'day';
-  agent?: string | undefined;
-  user?: string | undefined;
-  session?: string | undefined;
-  source?: string | undefined;
-};
+export type AggregateFilter = Counted & { bucket: 'hour' | 'day' };
 
-export type RunFigures = {
+/** A group of runs of a bucket: with one stop reason and one class of duration. Sums as digits. */
+export type RunGroup = {
   bucket: Date;
+  stop_reason: string | null;
+  duration_class: string | null;
   runs: string;
   ended: string;
   tokens: string;
   cost_nano_usd: string;
-  p50_ms: number | null;
-  p95_ms: number | null;
+  duration_us: string;
 };
-export type StopFigures = { bucket: Date; stop_reason: string; runs: string };
-export type ToolFigures = {
+/** A group of calls of a bucket: of one tool and one class of duration. */
+export type CallGroup = {
   bucket: Date;
   tool: string;
+  duration_class: string;
   calls: string;
   failures: string;
   denied: string;
-  p50_ms: number;
-  p95_ms: number;
+  duration_us: string;
 };
 
-/** How far a run's start may be from the time in its id. */
-const birthSlackMs = 604_800_000;
-const toolsMax = 10_000;
+/** Groups of calls at the most, whatever strangers name their tools. */
+const callGroupsMax = 200_000;
 
-/** The three kinds of figures of one range. */
+/** The groups of a range, buckets in order. */
 export async function readAggregates(
   database: Database,
   filter: AggregateFilter,
-): Promise<{ runs: RunFigures[]; stops: StopFigures[]; tools: ToolFigures[] }> {
-  const { conditions, values } = conditionsOf(filter);
-  const bucket = `date_trunc('${filter.bucket}', listed_at, 'UTC')`;
-  const durationMs = `extract(epoch from ended_at - started_at) * 1000`;
-  const [runs, stops, tools] = await Promise.all([
-    database.query<RunFigures>(
-      `select ${bucket} as bucket, count(*) as runs, count(ended_at) as ended, sum(counted_tokens) as tokens,
-              sum(counted_cost_nano_usd) as cost_nano_usd,
-              percentile_cont(0.5) within group (order by ${durationMs})::float8 as p50_ms,
-              percentile_cont(0.95) within group (order by ${durationMs})::float8 as p95_ms
-       from traces.runs where ${conditions} group by 1 order by 1`,
-      values,
+): Promise<{ runs: RunGroup[]; calls: CallGroup[] }> {
+  const coverage = await coverageIn(database, filter);
+  const ask = async <T extends object>(statement: (bind: Bind) => string): Promise<T[]> => {
+    const values: unknown[] = [];
+    const text = statement((value) => `$${values.push(value)}`);
+    return await database.query<T>(text, values);
+  };
+  const [runs, calls] = await Promise.all([
+    ask<RunGroup>(
+      (bind) => `
+        select date_trunc('${filter.bucket}', hour, 'UTC') as bucket, stop_reason, duration_class, sum(runs) as runs,
+               sum(ended) as ended, sum(tokens) as tokens, sum(cost_nano_usd) as cost_nano_usd, sum(duration_us) as duration_us
+        from (${sources(coverage, filter, { table: 'run_figures', select: selectRuns, bind })}) as runs
+        group by 1, 2, 3 order by 1, 2, 3`,
     ),
-    database.query<StopFigures>(
-      `select ${bucket} as bucket, stop_reason, count(*) as runs from traces.runs
-       where ${conditions} and stop_reason is not null group by 1, 2 order by 1, 2`,
-      values,
+    ask<CallGroup>(
+      (bind) => `
+        select date_trunc('${filter.bucket}', called_hour, 'UTC') as bucket, tool, duration_class, sum(calls) as calls,
+               sum(failures) as failures, sum(denied) as denied, sum(duration_us) as duration_us
+        from (${sources(coverage, filter, { table: 'tool_figures', select: selectCalls, bind })}) as calls
+        group by 1, 2, 3 order by 1, 2, 3 limit ${callGroupsMax}`,
     ),
-    readTools(database, filter),
   ]);
-  return { runs, stops, tools };
+  return { runs, calls };
 }
 
-async function readTools(database: Database, filter: AggregateFilter): Promise<ToolFigures[]> {
-  const { conditions, values } = conditionsOf(filter);
-  return await database.query<ToolFigures>(
-    `select date_trunc('${filter.bucket}', records.at, 'UTC') as bucket, records.tool, count(*) as calls,
-            count(*) filter (where records.status in ('error', 'timeout', 'in_doubt')) as failures,
-            count(*) filter (where records.status = 'denied') as denied,
-            percentile_cont(0.5) within group (order by records.duration_ms)::float8 as p50_ms,
-            percentile_cont(0.95) within group (order by records.duration_ms)::float8 as p95_ms
-     from (select class, app, run_id from traces.runs where ${conditions}) as runs
-     join traces.records on records.class = runs.class and records.app = runs.app and records.run_id = runs.run_id
-     where records.kind = 'observed' and records.tool is not null
-     group by 1, 2 order by 1, 2 limit ${toolsMax}`,
-    values,
-  );
+/** Figures know neither users nor sessions: their runs are few, and counted now. */
+async function coverageIn(database: Database, filter: AggregateFilter): Promise<Coverage> {
+  const range = { fromMs: Date.parse(filter.from), toMs: Date.parse(filter.to) };
+  if (filter.user !== undefined || filter.session !== undefined) return coverageOf(range, undefined, []);
+  const { counted, outdatedMs } = await readKnown(database, filter);
+  return coverageOf(range, counted, outdatedMs);
 }
 
-const columns = { agent: 'agent', user: 'user_id', session: 'session', source: 'source' } as const;
+const columnsOf = {
+  run_figures: 'hour, agent, source, stop_reason, duration_class, runs, ended, tokens, cost_nano_usd, duration_us',
+  tool_figures: 'hour, agent, source, tool, called_hour, duration_class, calls, failures, denied, duration_us',
+} as const;
 
-function conditionsOf(filter: AggregateFilter): { conditions: string; values: unknown[] } {
-  const values: unknown[] = [filter.app, filter.from, filter.to];
-  const bind = (value: unknown) => `$${values.push(value)}`;
+type Source = {
+  table: keyof typeof columnsOf;
+  select(counted: Counted, bind: Bind): string;
+  bind: Bind;
+};
+
+/** What was counted, and what is counted now, as one. */
+function sources(coverage: Coverage, filter: AggregateFilter, { table, select, bind }: Source): string {
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const direct = coverage.direct.map((span) => select({ ...filter, from: iso(span.fromMs), to: iso(span.toMs) }, bind));
+  if (!coverage.counted) return direct.join(' union all ');
+  const { agent, source } = filter;
+  const isTotal = agent === undefined && source === undefined;
   const conditions = [
-    'app = $1 and listed_at >= $2::timestamptz and listed_at < $3::timestamptz',
-    `run_id >= ${bind(runIdFrom(Date.parse(filter.from) - birthSlackMs, ''))}`,
-    `run_id < ${bind(runIdFrom(Date.parse(filter.to) + birthSlackMs, ''))}`,
+    `app = ${bind(filter.app)} and is_total = ${isTotal}`,
+    `hour >= ${bind(iso(coverage.counted.fromMs))} and hour < ${bind(iso(coverage.counted.toMs))}`,
+    `hour <> all (${bind(coverage.outdated.map(iso))}::timestamptz[])`,
+    ...(agent === undefined ? [] : [`agent = ${bind(agent)}`]),
+    ...(source === undefined ? [] : [`source = ${bind(source)}`]),
   ];
-  for (const [name, column] of Object.entries(columns)) {
-    const wanted = filter[name as keyof typeof columns];
-    if (wanted !== undefined) conditions.push(`${column} = ${bind(wanted)}`);
-  }
-  return { conditions: conditions.join(' and '), values };
+  const counted = `select ${columnsOf[table]} from traces.${table} where ${conditions.join(' and ')}`;
+  return [counted, ...direct].join(' union all ');
 }

@@ -4,7 +4,7 @@
  * bounded number at a time and only for a moment, and the page says where to go on.
  */
 import type { Database } from '@pawl/db';
-import { bornWithin } from '../retention/period.ts';
+import { bornWithin, type Bind } from '../retention/period.ts';
 
 export type RunListItem = {
   run_id: string;
@@ -85,8 +85,6 @@ const shownColumns = `run_id, app, agent, revision, status, stop_reason,
   tool_calls, tokens, cost_nano_usd, started_at, ${ifEnded('ended_at')} as ended_at, last_at, listed_at, records,
   status = 'running' and last_at < now() - make_interval(secs => coalesce(wall_clock_ms, 3600000) / 1000.0 + 60) as is_lost`;
 const answerText = ifStopped('answer');
-
-type Bind = (value: unknown) => string;
 
 /**
  * Up to `count` runs after `after`. `next` is where to go on, also when a page holds fewer because it has looked for long
@@ -173,7 +171,7 @@ function conditionsOf(filter: RunFilter, after: ListPlace | undefined, bind: Bin
   if (first !== undefined) leading.push(first);
   if (filter.from !== undefined) leading.push(`listed_at >= ${bind(filter.from)}`);
   if (filter.to !== undefined) leading.push(`listed_at < ${bind(filter.to)}`);
-  leading.push(...bornWithin(filter, bind, Date.now()));
+  leading.push(...bornWithin(filter, bind, { nowMs: Date.now() }));
   if (after) leading.push(`(listed_at, run_id) < (${bind(after.listedAt)}::timestamptz, ${bind(after.runId)})`);
   return { leading, others: [...rest, ...unindexed(filter, bind)] };
 }
@@ -192,9 +190,15 @@ function unindexed(filter: RunFilter, bind: Bind): string[] {
   if (filter.maxDurationMs !== undefined) conditions.push(`${durationMs} <= ${bind(filter.maxDurationMs)}::float8`);
   if (filter.text !== undefined) {
     const text = `lower(${bind(filter.text)})`;
-    conditions.push(`(position(${text} in lower(question)) > 0 or position(${text} in lower(${answerText})) > 0)`);
+    // Letters of ASCII have their other case without a look at any language, which is ten times faster.
+    const lower = (column: string) => `lower(${column}${isAscii(filter.text ?? '') ? ' collate "C"' : ''})`;
+    conditions.push(`(position(${text} in ${lower('question')}) > 0 or position(${text} in ${lower(answerText)}) > 0)`);
   }
   return conditions;
+}
+
+function isAscii(text: string): boolean {
+  return /^[\x20-\x7e]*$/.test(text);
 }
 
 /** One run with its whole question and answer, or undefined when the app has no such run. */
