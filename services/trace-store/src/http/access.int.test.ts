@@ -55,6 +55,7 @@ describe('roles', () => {
     expect(text).not.toContain('nothing about the figures yet');
     expect(text).not.toContain('rawError');
     expect(text).toContain('delivery date could not be met');
+    expect([JSON.parse(whole), json()]).toMatchObject([{ lens: 'whole' }, { lens: 'explained' }]);
     expect(json()['run']?.['answer']).toContain('Completed sales revenue fell');
     const body = await store.ask('GET', `/v1/traces/${runId}/records/thought.0`, explainer);
     expect(body.json()['text']).toBe('');

@@ -9,7 +9,7 @@ import { findRun } from '../store/read-runs.ts';
 import type { ArrangedRecord } from '../otlp/arrange-spans.ts';
 import type { BodyLimits } from '../store/record-rows.ts';
 import { readUnreadable, type UnreadableSlot } from '../store/rejected-rows.ts';
-import type { Access } from './access.ts';
+import type { Access, Lens } from './access.ts';
 import { readStory } from './read-story.ts';
 import { renderRecord } from './record-view.ts';
 import { viewRun, type TracedRun } from './run-view.ts';
@@ -35,7 +35,7 @@ export function serveGetTrace(
     const records = await readStory(database, row, { lens, limits: bodyLimits });
     const run = viewRun(row);
     const traceUrl = run.traceId === null ? undefined : policy.traceUrlOf(app)?.replace('{traceId}', run.traceId);
-    const trace = { run, records, unreadable, links: { trace: traceUrl ?? null } };
+    const trace = { run, records, unreadable, links: { trace: traceUrl ?? null }, lens };
     return reply.type('application/json; charset=utf-8').send(renderTrace(trace));
   });
 }
@@ -54,9 +54,16 @@ type Links = {
   /** Where the run's trace can be seen elsewhere. */
   trace: string | null;
 };
-type Trace = { run: TracedRun; records: ArrangedRecord[]; unreadable: UnreadableSlot[]; links: Links };
+type Trace = {
+  run: TracedRun;
+  records: ArrangedRecord[];
+  unreadable: UnreadableSlot[];
+  links: Links;
+  /** Whether the reader gets to see thoughts. */
+  lens: Lens;
+};
 
-function renderTrace({ run, records, unreadable, links }: Trace): string {
+function renderTrace({ run, records, unreadable, links, lens }: Trace): string {
   const steps = stepsByThought(records);
   // Nobody knows which spans another agent would have had.
   const isComplete = run.source === 'otlp';
@@ -64,6 +71,6 @@ function renderTrace({ run, records, unreadable, links }: Trace): string {
   const items = inStoryOrder(records).map((record) =>
     renderRecord(record, { step: record.m === null ? undefined : steps.get(record.m), traceId: run.traceId }),
   );
-  const tail = JSON.stringify({ missing, unreadable, links });
+  const tail = JSON.stringify({ missing, unreadable, links, lens });
   return `{"run":${JSON.stringify(run)},"records":[${items.join(',')}],${tail.slice(1)}`;
 }

@@ -74,6 +74,7 @@ test('an approval carries the hash of what was shown', async () => {
   await tab.getByRole('button', { name: 'Approve', exact: true }).click();
   await expect.poll(() => askedOf(run)).toMatchObject([{ path: `/v1/runs/${run.id}/approvals/call_0_0` }]);
   expect(askedOf(run)[0]?.body).toEqual({ decision: 'approve', argsHash });
+  await expect.poll(() => tab.getByRole('status').allInnerTexts()).toContain('Your decision was taken.');
 });
 
 test('a denial carries its reason, and one that came too late is told', async () => {

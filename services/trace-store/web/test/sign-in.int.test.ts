@@ -60,7 +60,10 @@ test('who signs in comes back to where they were, and sees the runs of the app o
 test('who explains runs signs in, too, and gets no thoughts', async () => {
   const tab = await openPage(`/runs/${runId}`);
   await signIn(tab, 'eli');
+  await tab.getByRole('heading', { name: 'How it got there' }).waitFor();
   await tab.getByText('Completed sales revenue fell').first().waitFor();
+  await tab.getByRole('link', { name: 'Cards' }).click();
+  await expect.poll(() => tab.getByText('Thoughts are not shown with this key.').count()).toBe(4);
   await expect.poll(() => tab.getByText('nothing about the figures yet').count()).toBe(0);
 });
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Fact } from '@pawl/contracts';
 import { runIdAt, salesRunFacts } from '../../src/testing/sales-run.ts';
+import type { TraceRecord } from '../src/record/trace.ts';
 import { usePage } from '../testing/browser.ts';
 import type { PlayedRun } from '../testing/played-api.ts';
 
@@ -109,4 +110,43 @@ test('large tables are told by their figures', async () => {
   await expect.poll(() => tab.locator('.key-figures').getByRole('cell', { name: '−42' }).count()).toBe(2);
   await tab.goto(`${page.api.url}/runs/${run.id}?lens=explanation`);
   await tab.getByText('found 480 entries').waitFor();
+});
+
+test('T7: spans of another agent have their names, and say whose parent is missing and what is counted already', async () => {
+  const foreign = salesRun('foreign', 15);
+  const span = (slot: string, name: string, more: Partial<TraceRecord> = {}): TraceRecord => ({
+    seq: 1,
+    slot,
+    kind: 'span',
+    step: null,
+    at: at(15),
+    startedAt: at(15),
+    durationMs: 3_000,
+    status: 'ok',
+    traceId: null,
+    spanId: slot,
+    body: { kind: 'span', name } as unknown as Fact,
+    ...more,
+  });
+  const spans = [
+    span('span.a', 'invoke_agent analyst'),
+    span('span.b', 'GET /orders', { isOrphan: true, parentSpanId: 'ffff' }),
+    span('span.c', 'chat m-1', { isRepeat: true }),
+  ];
+  const cost = { nanoUsd: '0', amount: '0.00', currency: 'USD' as const };
+  page.api.put({ ...foreign, spans, run: { source: 'otlp', cost } });
+  const tab = await page.open(`/runs/${foreign.id}`);
+  await tab.getByText('3 other spans').click();
+  await expect
+    .poll(() => tab.locator('.other-spans li').allInnerTexts())
+    .toEqual([
+      expect.stringMatching(/^invoke_agent analyst 3\.0 s\s*$/),
+      expect.stringMatching(/^GET \/orders 3\.0 s\s+Parent missing$/),
+      expect.stringMatching(/^chat m-1 3\.0 s\s+Reported once more, not counted$/),
+    ]);
+  await expect.poll(() => tab.getByRole('button', { name: /^Fork from here/ }).count()).toBe(0);
+  await expect.poll(() => tab.locator('.totals').innerText()).toMatch(/Cost\s+–/);
+  await tab.getByRole('link', { name: 'Waterfall' }).click();
+  await expect.poll(() => tab.locator('.span-row').count()).toBe(13);
+  await expect.poll(() => tab.locator('.span-row').first().innerText()).toContain('invoke_agent analyst');
 });

@@ -17,6 +17,8 @@ const totalBytesMax = 4_194_304;
 export type PlayedRun = {
   id: string;
   facts: Fact[];
+  /** Records that are no facts, such as spans of other agents. */
+  spans?: TraceRecord[];
   missing?: string[];
   unreadable?: { slot: string; reason: string; sizeBytes: number }[];
   pending?: PendingCall[];
@@ -123,7 +125,7 @@ function playTraces(http: Http, { runs }: State): void {
     const run = runs.get(request.params.id);
     if (!run) return sendProblem(reply, problem('unknown_run', 'the app has no run with this id'));
     const { missing = [], unreadable = [] } = run;
-    return { run: tracedRun(run), records: recordsOf(run), missing, unreadable };
+    return { run: tracedRun(run), records: [...recordsOf(run), ...(run.spans ?? [])], missing, unreadable };
   });
   http.get<{ Params: { id: string; slot: string } }>('/v1/traces/:id/records/:slot', async (request, reply) => {
     const fact = runs.get(request.params.id)?.facts.find((each) => slotOf(each) === request.params.slot);

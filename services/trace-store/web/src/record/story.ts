@@ -37,13 +37,15 @@ export type Story = {
   turns: Turn[];
   /** What came before the first turn. */
   notes: TraceRecord[];
+  /** Spans of another agent that are neither thoughts nor calls, or report one once more. */
+  spans: TraceRecord[];
 };
 
 type OpenTurn = Omit<Turn, 'calls' | 'lost'> & { records: TraceRecord[] };
 
 /** Turns in order. Slots that are lost keep a place. `isLost`: the run has been silent for longer than it may live. */
 export function storyOf({ run, records, missing, unreadable }: Trace, { isLost = false } = {}): Story {
-  const story: Story = { started: undefined, ended: undefined, turns: [], notes: [] };
+  const story: Story = { started: undefined, ended: undefined, turns: [], notes: [], spans: [] };
   const turns = new Map<number, OpenTurn>();
   const turnOf = (m: number): OpenTurn => {
     const known = turns.get(m);
@@ -56,6 +58,7 @@ export function storyOf({ run, records, missing, unreadable }: Trace, { isLost =
   const all = [...seedOf(records), ...records];
   for (const record of all) {
     if (record.kind === 'started' || record.kind === 'ended') story[record.kind] = record;
+    else if (record.kind === 'span') story.spans.push(record);
     else if (record.m === undefined) latest.notes.push(record);
     else {
       const turn = turnOf(record.m);

@@ -8,7 +8,8 @@ export type { TracedRun };
 export type TraceRecord = {
   seq: number;
   slot: string;
-  kind: FactKind;
+  /** `span`: a span of another agent that is neither thought nor call of the story. */
+  kind: FactKind | 'span';
   step: number | null;
   m?: number;
   i?: number;
@@ -21,6 +22,12 @@ export type TraceRecord = {
   durationMs: number | null;
   traceId: string | null;
   spanId: string | null;
+  parentSpanId?: string;
+  /** Whether its parent has not come. */
+  isOrphan?: boolean;
+  /** Whether it reports a call once more, and does not count. */
+  isRepeat?: boolean;
+  model?: string;
   tokens?: { input: number; output: number };
   costNanoUsd?: string;
   marks?: string[];
@@ -39,6 +46,8 @@ export type Trace = {
   unreadable: UnreadableSlot[];
   /** Where the run's spans can be seen elsewhere. */
   links?: { trace: string | null };
+  /** `explained`: the reader gets to see no thoughts. */
+  lens?: 'whole' | 'explained';
 };
 
 /** The body of a record that is known to be of a kind, or undefined when it has not been loaded. */
@@ -47,6 +56,17 @@ export function bodyOf<K extends FactKind>(
   kind: K,
 ): Extract<Fact, { kind: K }> | undefined {
   return record?.body?.kind === kind ? (record.body as Extract<Fact, { kind: K }>) : undefined;
+}
+
+/** What a run cost, where that is known: other agents rarely tell. */
+export function costOfRun({ source, cost }: TracedRun): TracedRun['cost'] | undefined {
+  return source === 'otlp' && cost.nanoUsd === '0' ? undefined : cost;
+}
+
+/** What a span of another agent is called there. */
+export function spanNameOf({ body, slot }: TraceRecord): string {
+  const { spanName, name } = (body ?? {}) as { spanName?: unknown; name?: unknown };
+  return [spanName, name].find((each) => typeof each === 'string') ?? slot;
 }
 
 /** The record of a fact, as the trace store will show it. `seq` is the fact's place in the log. */

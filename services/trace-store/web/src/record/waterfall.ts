@@ -6,15 +6,20 @@
  * 2. The critical path is what the run waited for: every thought, and of each turn's calls the one that ended last.
  */
 import type { Story, StoryCall, Turn } from './story.ts';
-import { bodyOf, type TraceRecord } from './trace.ts';
+import { bodyOf, spanNameOf, type TraceRecord } from './trace.ts';
 
-export type SegmentKind = 'queue' | 'firstToken' | 'stream' | 'tool' | 'person';
+export type SegmentKind = 'queue' | 'firstToken' | 'stream' | 'tool' | 'person' | 'other';
 export type Segment = { kind: SegmentKind; fromMs: number; toMs: number };
 
 export type Bar = {
   slot: string;
-  kind: 'thought' | 'call';
-  m: number;
+  /** `span`: of another agent, neither thought nor call. */
+  kind: 'thought' | 'call' | 'span';
+  /** The turn it belongs to. */
+  m: number | undefined;
+  /** What a span of another agent is called there. */
+  name?: string;
+  isOrphan?: boolean;
   step: number | null;
   purpose?: TraceRecord['purpose'];
   tool?: string | undefined;
@@ -47,8 +52,32 @@ export function waterfallOf(story: Story, nowMs: number): Waterfall {
     bars.push(...calls);
     readyMs = Math.max(readyMs, actedMs, ...turn.calls.map(({ observed }) => clock(observed?.at) ?? 0));
   }
+  for (const record of story.spans) if (!record.isRepeat) insert(bars, spanBar(record, clock));
   const endMs = clock(story.ended?.at) ?? (story.ended ? 0 : presentMs);
   return { bars, totalMs: Math.max(1, endMs, ...bars.flatMap(({ segments }) => segments.map(({ toMs }) => toMs))) };
+}
+
+/** Before the first bar that begins later, and before thoughts and calls that begin with it: those are within it. */
+function insert(bars: Bar[], bar: Bar): void {
+  const startOf = ({ segments }: Bar) => segments[0]?.fromMs ?? 0;
+  const at = bars.findIndex((other) => startOf(other) - startOf(bar) > (other.kind === 'span' ? 0 : -1));
+  bars.splice(at === -1 ? bars.length : at, 0, bar);
+}
+
+function spanBar(record: TraceRecord, clock: Clock): Bar {
+  const fromMs = clock(record.startedAt) ?? 0;
+  return {
+    slot: record.slot,
+    kind: 'span',
+    m: undefined,
+    step: null,
+    name: spanNameOf(record),
+    status: record.status,
+    state: 'done',
+    segments: [{ kind: 'other', fromMs, toMs: fromMs + (record.durationMs ?? 0) }],
+    isCritical: false,
+    ...(record.isOrphan ? { isOrphan: true } : {}),
+  };
 }
 
 type Clock = (iso: string | null | undefined) => number | undefined;
@@ -64,7 +93,7 @@ function thoughtBar(turn: Turn, record: TraceRecord, { clock, readyMs }: { clock
     m: turn.m,
     step: turn.step,
     purpose: record.purpose,
-    model: fact?.route?.model,
+    model: fact?.route?.model ?? record.model,
     status: record.status,
     state: 'done',
     segments: nonEmpty([
@@ -75,6 +104,7 @@ function thoughtBar(turn: Turn, record: TraceRecord, { clock, readyMs }: { clock
     tokens: record.tokens,
     costNanoUsd: record.costNanoUsd,
     isCritical: true,
+    ...(record.isOrphan ? { isOrphan: true } : {}),
   };
 }
 
@@ -100,6 +130,7 @@ function callBar(
     status: call.observed?.status,
     costNanoUsd: bodyOf(call.observed, 'observed')?.spent?.costNanoUsd,
     isCritical: false,
+    ...(call.observed?.isOrphan ? { isOrphan: true } : {}),
   };
   if (call.observed) {
     const startMs = Math.max(beginsMs, clock(call.observed.startedAt) ?? beginsMs);

@@ -1,5 +1,6 @@
 /** Everything that waits for a person, over all runs of the app. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { fetchWaitingRuns } from '../api/runs.ts';
 import { visibleText } from '../record/format.ts';
 import { Link } from '../router.tsx';
@@ -18,6 +19,7 @@ export function Approvals() {
     queryFn: ({ signal }) => fetchWaitingRuns(signal),
     refetchInterval: refreshMs,
   });
+  const [said, setSaid] = useState('');
   useTitle(say('nav.approvals'));
   const runs = (waiting.data ?? []).filter(({ pending }) => pending.length > 0);
   return (
@@ -25,6 +27,9 @@ export function Approvals() {
       <div className="list-head">
         <h1>{say('nav.approvals')}</h1>
       </div>
+      <p className="visually-hidden" role="status">
+        {said}
+      </p>
       {waiting.isPending && <Loading />}
       {waiting.isError && <Problem error={waiting.error} onRetry={() => void waiting.refetch()} />}
       {waiting.isSuccess && runs.length === 0 && (
@@ -42,7 +47,10 @@ export function Approvals() {
           <PendingCalls
             runId={run.id}
             pending={run.pending}
-            onDone={() => void client.invalidateQueries({ queryKey: ['waiting'] })}
+            onDone={(sentence = '') => {
+              setSaid(sentence);
+              void client.invalidateQueries({ queryKey: ['waiting'] });
+            }}
           />
         </section>
       ))}

@@ -12,7 +12,9 @@ import { useProblemText } from '../ui/problem.tsx';
 import { Arguments } from '../ui/value.tsx';
 import { useWords } from '../words/words.tsx';
 
-type PendingCallsProps = { runId: string; pending: ShownPending[]; onDone(): void };
+/** `onDone` is told the sentence that says so once a decision was taken, and nothing where it was refused. */
+type OnDone = (said?: string) => void;
+type PendingCallsProps = { runId: string; pending: ShownPending[]; onDone: OnDone };
 
 export function PendingCalls({ runId, pending, onDone }: PendingCallsProps) {
   return pending.map((call) =>
@@ -24,7 +26,7 @@ export function PendingCalls({ runId, pending, onDone }: PendingCallsProps) {
   );
 }
 
-type PendingProps = { runId: string; call: ShownPending; onDone(): void };
+type PendingProps = { runId: string; call: ShownPending; onDone: OnDone };
 type Mode = 'choose' | 'deny' | 'edit';
 
 function Approval({ runId, call, onDone }: PendingProps) {
@@ -132,7 +134,7 @@ function Question({ runId, call, onDone }: PendingProps) {
   );
 }
 
-function useSending(onDone: () => void) {
+function useSending(onDone: OnDone) {
   const { say } = useWords();
   const problemText = useProblemText();
   const [problem, setProblem] = useState<string>();
@@ -142,12 +144,13 @@ function useSending(onDone: () => void) {
     setProblem(undefined);
     try {
       await act();
+      onDone(say('approval.taken'));
     } catch (error) {
       const isStale = error instanceof ApiError && error.status === 409;
       setProblem(isStale ? say('approval.conflict') : problemText(error));
+      onDone();
     } finally {
       setSending(false);
-      onDone();
     }
   };
   return { problem, isSending, send };

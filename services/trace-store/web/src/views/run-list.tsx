@@ -120,7 +120,13 @@ export function SessionGroups({ runs, children }: { runs: TracedRun[]; children:
   return [...groups].map(([session, group]) => (
     <section key={session ?? ''} className="session">
       <h2>
-        {session === null ? say('session.none') : <bdi>{visibleText(session)}</bdi>}
+        {session === null ? (
+          say('session.none')
+        ) : (
+          <Link to={`/runs?${new URLSearchParams({ session })}`}>
+            <bdi>{visibleText(session)}</bdi>
+          </Link>
+        )}
         <span className="quiet">{say('session.runs', { count: group.length, shown: count(group.length) })}</span>
       </h2>
       {children(group)}

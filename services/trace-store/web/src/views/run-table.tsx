@@ -1,6 +1,6 @@
 /** Runs as rows. */
 import { visibleText } from '../record/format.ts';
-import type { TracedRun } from '../record/trace.ts';
+import { costOfRun, type TracedRun } from '../record/trace.ts';
 import { Link } from '../router.tsx';
 import { StatusChip } from '../ui/status-chip.tsx';
 import { useWords } from '../words/words.tsx';
@@ -62,7 +62,7 @@ function RunRow({ run, isChosen, onChoose }: RunRowProps) {
         {count(run.steps)}
       </td>
       <td className="number" data-label={say('col.cost')}>
-        {cost(run.cost)}
+        {cost(costOfRun(run))}
       </td>
       <td className="number" data-label={say('col.duration')}>
         {duration(run.durationMs)}

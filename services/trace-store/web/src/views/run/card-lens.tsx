@@ -6,7 +6,7 @@ import { bodyOf, type TracedRun } from '../../record/trace.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Prose } from '../../ui/prose.tsx';
 import { useWords } from '../../words/words.tsx';
-import { ActedBody, LostCard, NoteLine, OperationCard, ResultCard, ThinkingCard } from './cards.tsx';
+import { ActedBody, LostCard, NoteLine, OperationCard, OtherSpans, ResultCard, ThinkingCard } from './cards.tsx';
 import { Card } from './card.tsx';
 import { ConclusionCard } from './conclusion-card.tsx';
 import { ForkButton } from './fork-button.tsx';
@@ -22,6 +22,8 @@ export function CardLens({ run, story, speaking, isLive, at }: CardLensProps) {
   const { say } = useWords();
   const { areAllOpen, setAll } = useOpenDetails();
   const turns = run.status === 'ended' ? withoutAnswer(story, run) : story.turns;
+  // Runs of other agents are only told here.
+  const canFork = run.source === 'pawl' && (run.status === 'ended' || run.status === 'paused');
   const last = turns.length < story.turns.length ? story.turns.at(-1)?.thought : undefined;
   return (
     <>
@@ -30,13 +32,12 @@ export function CardLens({ run, story, speaking, isLive, at }: CardLensProps) {
           {say(areAllOpen ? 'card.collapseAll' : 'card.expandAll')}
         </button>
       </div>
+      <OtherSpans spans={story.spans} />
       {story.notes.map((record) => (
         <NoteLine key={record.slot} record={record} />
       ))}
       <StepList turns={turns} at={at}>
-        {(turn, place) => (
-          <TurnView turn={turn} isNewStep={turn.step !== turns[place - 1]?.step} isOver={run.status === 'ended'} />
-        )}
+        {(turn, place) => <TurnView turn={turn} isNewStep={turn.step !== turns[place - 1]?.step} canFork={canFork} />}
       </StepList>
       {speaking !== '' && (
         <div className="speaking">
@@ -135,14 +136,14 @@ function VirtualSteps({ turns, at, children }: StepListProps) {
   );
 }
 
-type TurnViewProps = { turn: Turn; isNewStep: boolean; isOver: boolean };
+type TurnViewProps = { turn: Turn; isNewStep: boolean; canFork: boolean };
 
 /** Remembered: while a list is scrolled, turns that stay are not drawn again. */
-const TurnView = memo(({ turn, isNewStep, isOver }: TurnViewProps) => {
+const TurnView = memo(({ turn, isNewStep, canFork }: TurnViewProps) => {
   const { say, wordFor } = useWords();
   return (
     <>
-      {isNewStep && <TurnHead turn={turn} canFork={isOver && !turn.isSeeded} />}
+      {isNewStep && <TurnHead turn={turn} canFork={canFork && !turn.isSeeded} />}
       <ActedBody record={turn.acted} />
       {turn.thought && <ThinkingCard record={turn.thought} />}
       {turn.lost.map((lost) => (

@@ -3,7 +3,7 @@ import { createContext, useContext, useEffect, useState } from 'react';
 import { visibleText } from '../../record/format.ts';
 import { voidOf, type LostSlot, type StoryCall } from '../../record/story.ts';
 import { thoughtParts } from '../../record/thought-parts.ts';
-import { bodyOf, type TraceRecord } from '../../record/trace.ts';
+import { bodyOf, spanNameOf, type TraceRecord } from '../../record/trace.ts';
 import { Chip, toneOfObservation } from '../../ui/chip.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { useProblemText } from '../../ui/problem.tsx';
@@ -20,14 +20,43 @@ import { SubRuns } from './sub-runs.ts';
 /** Loads bodies that did not come with the run. */
 export const LoadBody = createContext<(record: TraceRecord) => Promise<void>>(async () => {});
 
+/** Whether the reader gets to see thoughts. */
+export const SeesThoughts = createContext(true);
+
 export function ThinkingCard({ record }: { record: TraceRecord }) {
   const { wordFor, duration } = useWords();
   const title = wordFor('purpose', record.purpose ?? 'think');
   return (
-    <Card kind="thinking" title={title} aside={duration(record.durationMs)}>
+    <Card kind="thinking" title={title} chip={<Orphan record={record} />} aside={duration(record.durationMs)}>
       <ThoughtBody record={record} />
       {record.body && <ThoughtDetails record={record} />}
     </Card>
+  );
+}
+
+/** Says of a span of another agent that its parent has not come. */
+function Orphan({ record }: { record: TraceRecord }) {
+  const { say } = useWords();
+  return record.isOrphan ? <Chip tone="warn">{say('span.orphan')}</Chip> : null;
+}
+
+/** Spans of another agent that are neither thoughts nor calls, or report one once more. */
+export function OtherSpans({ spans }: { spans: readonly TraceRecord[] }) {
+  const { say, count, duration } = useWords();
+  if (spans.length === 0) return null;
+  return (
+    <details className="other-spans">
+      <summary>{say('span.others', { count: spans.length, shown: count(spans.length) })}</summary>
+      <ul className="plain">
+        {spans.map((record) => (
+          <li key={record.slot}>
+            <span dir="auto">{visibleText(spanNameOf(record))}</span>{' '}
+            <span className="quiet">{duration(record.durationMs)}</span> <Orphan record={record} />
+            {record.isRepeat && <Chip tone="quiet">{say('span.repeat')}</Chip>}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
@@ -62,8 +91,11 @@ export function ActedBody({ record }: { record: TraceRecord | undefined }) {
 
 function ThoughtText({ text }: { text: string }) {
   const { say } = useWords();
+  const seesThoughts = useContext(SeesThoughts);
   const parts = thoughtParts(text);
-  if (text.trim() === '') return <p className="quiet">{say('thought.noWords')}</p>;
+  if (text.trim() === '') {
+    return <p className="quiet">{say(seesThoughts ? 'thought.noWords' : 'thought.notShown')}</p>;
+  }
   if (!parts) return <Prose text={text} />;
   return (
     <dl className="thought">
@@ -158,7 +190,12 @@ function ObservedCard({ record }: { record: TraceRecord }) {
       kind="result"
       title={say('card.result')}
       tone={tone === 'bad' || tone === 'warn' ? tone : undefined}
-      chip={<Chip tone={tone}>{wordFor('observation', status)}</Chip>}
+      chip={
+        <>
+          <Chip tone={tone}>{wordFor('observation', status)}</Chip>
+          <Orphan record={record} />
+        </>
+      }
       aside={duration(record.durationMs)}
     >
       {body ? <Observed record={record} /> : <LargeBody record={record} />}

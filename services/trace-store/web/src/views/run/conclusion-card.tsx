@@ -1,6 +1,6 @@
 /** The end of a run: its answer, why it ended, and what it took. */
 import { visibleText } from '../../record/format.ts';
-import type { TraceRecord, TracedRun } from '../../record/trace.ts';
+import { costOfRun, type TraceRecord, type TracedRun } from '../../record/trace.ts';
 import { Chip, toneOfStop } from '../../ui/chip.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { Prose } from '../../ui/prose.tsx';
@@ -42,7 +42,7 @@ export function Totals({ run }: { run: TracedRun }) {
     [say('col.steps'), count(run.steps)],
     [say('col.toolCalls'), count(run.toolCalls)],
     [say('col.tokens'), count(run.tokens)],
-    [say('col.cost'), cost(run.cost)],
+    [say('col.cost'), cost(costOfRun(run))],
     [say('col.duration'), duration(run.durationMs)],
   ];
   return (

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { explain, type Explanation } from '../../record/explanation.ts';
 import { visibleText } from '../../record/format.ts';
 import type { Story } from '../../record/story.ts';
-import type { TracedRun } from '../../record/trace.ts';
+import { costOfRun, type TracedRun } from '../../record/trace.ts';
 import { Prose } from '../../ui/prose.tsx';
 import { useWords } from '../../words/words.tsx';
 import { Told } from './told-call.tsx';
@@ -98,6 +98,7 @@ function WhyItStopped({ run, explanation, hasStopped, isLost }: WhyProps) {
   const { say, wordFor, cost, duration } = useWords();
   const { stopReason } = run;
   const reason = stopReason === 'cancelled' ? explanation.cancelReason : undefined;
+  const spent = costOfRun(run);
   const still = isLost ? 'explain.lostRun' : 'explain.running';
   return (
     <section>
@@ -108,7 +109,11 @@ function WhyItStopped({ run, explanation, hasStopped, isLost }: WhyProps) {
       </p>
       {reason !== undefined && <p dir="auto">{say('explain.reason', { reason: visibleText(reason) })}</p>}
       {run.status === 'paused' && <p>{say('explain.canGoOn')}</p>}
-      <p className="quiet">{say('explain.took', { duration: duration(run.durationMs), cost: cost(run.cost) })}</p>
+      <p className="quiet">
+        {spent
+          ? say('explain.took', { duration: duration(run.durationMs), cost: cost(spent) })
+          : say('explain.tookTime', { duration: duration(run.durationMs) })}
+      </p>
     </section>
   );
 }

@@ -21,6 +21,7 @@ export function RecordDetails({ record, pairs }: { record: TraceRecord; pairs: P
   const shared: Pair[] = [
     [say('detail.started'), time(record.startedAt ?? record.at)],
     [say('detail.span'), record.spanId],
+    [say('detail.parentSpan'), record.isOrphan ? record.parentSpanId : undefined],
     [say('detail.marks'), record.marks?.join(', ')],
     [say('detail.record'), record.slot],
   ];

@@ -1,25 +1,22 @@
 /** One run: its head, what waits for a person, and the run itself through one of three lenses. */
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { ApiError } from '../../api/request.ts';
-import { visibleText } from '../../record/format.ts';
-import { overdueSince, storyOf } from '../../record/story.ts';
-import { bodyOf, type Trace, type TracedRun } from '../../record/trace.ts';
+import { overdueSince, storyOf, type Story } from '../../record/story.ts';
+import type { Trace, TracedRun } from '../../record/trace.ts';
 import { addressWith, Link, useAddress } from '../../router.tsx';
 import { Loading, Problem } from '../../ui/problem.tsx';
-import { Prose } from '../../ui/prose.tsx';
-import { StatusChip } from '../../ui/status-chip.tsx';
 import { useNow } from '../../ui/use-now.ts';
 import { useTitle } from '../../ui/use-title.ts';
 import { useWords } from '../../words/words.tsx';
 import { NotFound } from '../not-found.tsx';
 import { PendingCalls } from '../pending-calls.tsx';
 import { CardLens } from './card-lens.tsx';
-import { LoadBody } from './cards.tsx';
-import { Totals } from './conclusion-card.tsx';
+import { LoadBody, SeesThoughts } from './cards.tsx';
 import { ExplanationLens } from './explanation-lens.tsx';
 import { OpenDetailsProvider } from './open-details.tsx';
 import { RunId } from './record-details.tsx';
 import { RunActions } from './run-actions.tsx';
+import { RunHead, startedOf } from './run-head.tsx';
 import { SubRuns, useSubRuns } from './sub-runs.ts';
 import { useLiveRun, type LiveRun } from './use-live-run.ts';
 import { WaterfallLens } from './waterfall-lens.tsx';
@@ -38,7 +35,6 @@ export function RunView({ runId }: { runId: string }) {
 }
 
 function ShownRun({ runId, live, trace }: { runId: string; live: LiveRun; trace: Trace }) {
-  const { say } = useWords();
   const { query } = useAddress();
   const run = standing(trace.run, live);
   const isGoing = run.status === 'running';
@@ -47,55 +43,78 @@ function ShownRun({ runId, live, trace }: { runId: string; live: LiveRun; trace:
   // What a stream still brings is no silence.
   const isLost = isGoing && (overdue !== undefined || run.isLost);
   const story = useMemo(() => storyOf(trace, { isLost }), [trace, isLost]);
-  const lens = lenses.find((each) => each === query.get('lens')) ?? 'cards';
-  const at = query.get('at');
+  const atFirst = lensAtFirst(trace);
+  const lens = lenses.find((each) => each === query.get('lens')) ?? atFirst;
   const subRuns = useSubRuns(runId, story, run.status !== 'ended');
-  const lostCount = story.turns.reduce(
-    (sum, { lost, calls }) => sum + lost.length + calls.filter(({ lost: call }) => call).length,
-    0,
-  );
   return (
     <RunId value={runId}>
       <LoadBody value={live.loadBody}>
-        <OpenDetailsProvider>
-          <RunHead run={run} trace={trace} overdue={overdue} isLost={isLost} lens={lens} />
-          {live.view && live.view.pending.length > 0 && (
-            <PendingCalls runId={runId} pending={live.view.pending} onDone={live.refresh} />
-          )}
-          {lostCount > 0 && lens !== 'explanation' && (
-            <p className="hint account">{say('lost.account', { count: lostCount, shown: lostCount })}</p>
-          )}
-          {live.connection === 'broken' && (
-            <p className="hint account" role="status">
-              {say('run.reconnecting')}
-            </p>
-          )}
-          <div className="lens-row">
-            <LensChoice lens={lens} query={query} />
-            <RunActions
-              runId={runId}
-              status={run.status}
-              forkOf={startedOf(trace)?.forkOf?.runId}
-              canAct={live.view !== undefined}
-              onDone={live.refresh}
-            />
-          </div>
-          {lens === 'waterfall' && <WaterfallLens story={story} isLive={isGoing && !isLost} />}
-          {lens === 'explanation' && <ExplanationLens run={run} story={story} isLost={isLost} />}
-          {lens === 'cards' && (
-            <SubRuns value={subRuns}>
-              <CardLens
-                run={run}
-                story={story}
-                speaking={live.speaking}
-                isLive={isGoing && !isLost}
-                at={at === null ? undefined : Number(at)}
-              />
-            </SubRuns>
-          )}
-        </OpenDetailsProvider>
+        <SeesThoughts value={trace.lens !== 'explained'}>
+          <SubRuns value={subRuns}>
+            <OpenDetailsProvider>
+              <RunHead run={run} trace={trace} overdue={overdue} isLost={isLost} lens={lens} />
+              <Notices runId={runId} live={live} story={lens === 'explanation' ? undefined : story} />
+              <div className="lens-row">
+                <LensChoice lens={lens} atFirst={atFirst} query={query} />
+                <RunActions
+                  runId={runId}
+                  status={run.status}
+                  forkOf={startedOf(trace)?.forkOf?.runId}
+                  canAct={live.view !== undefined}
+                  onDone={live.refresh}
+                />
+              </div>
+              <ThroughLens lens={lens} run={run} story={story} isLost={isLost} speaking={live.speaking} />
+            </OpenDetailsProvider>
+          </SubRuns>
+        </SeesThoughts>
       </LoadBody>
     </RunId>
+  );
+}
+
+/** What waits for a person, what is missing of the story that is shown, and whether the connection holds. */
+function Notices({ runId, live, story }: { runId: string; live: LiveRun; story: Story | undefined }) {
+  const { say, count } = useWords();
+  const [said, setSaid] = useState('');
+  const lostCount = (story?.turns ?? []).reduce(
+    (sum, { lost, calls }) => sum + lost.length + calls.filter(({ lost: call }) => call).length,
+    0,
+  );
+  const decided = (sentence = '') => {
+    setSaid(sentence);
+    live.refresh();
+  };
+  return (
+    <>
+      <p className="visually-hidden" role="status">
+        {said}
+      </p>
+      {live.view && live.view.pending.length > 0 && (
+        <PendingCalls runId={runId} pending={live.view.pending} onDone={decided} />
+      )}
+      {lostCount > 0 && (
+        <p className="hint account">{say('lost.account', { count: lostCount, shown: count(lostCount) })}</p>
+      )}
+      {live.connection === 'broken' && (
+        <p className="hint account" role="status">
+          {say('run.reconnecting')}
+        </p>
+      )}
+    </>
+  );
+}
+
+type ThroughLensProps = { lens: Lens; run: TracedRun; story: Story; isLost: boolean; speaking: string };
+
+function ThroughLens({ lens, run, story, isLost, speaking }: ThroughLensProps) {
+  const { query } = useAddress();
+  const isLive = run.status === 'running' && !isLost;
+  const at = query.get('at');
+  if (lens === 'waterfall') return <WaterfallLens story={story} isLive={isLive} />;
+  if (lens === 'explanation') return <ExplanationLens run={run} story={story} isLost={isLost} />;
+  return (
+    <CardLens run={run} story={story} speaking={speaking} isLive={isLive} at={at === null ? undefined : Number(at)} />
   );
 }
 
@@ -105,14 +124,19 @@ function standing(run: TracedRun, { view }: LiveRun): TracedRun {
   return { ...run, status: view.status, stopReason: view.stopReason };
 }
 
-function LensChoice({ lens, query }: { lens: Lens; query: URLSearchParams }) {
+/** Who sees no thoughts begins with the explanation. */
+function lensAtFirst(trace: Trace): Lens {
+  return trace.lens === 'explained' ? 'explanation' : 'cards';
+}
+
+function LensChoice({ lens, atFirst, query }: { lens: Lens; atFirst: Lens; query: URLSearchParams }) {
   const { say } = useWords();
   return (
     <nav className="lenses" aria-label={say('lens.label')}>
       {lenses.map((each) => (
         <Link
           key={each}
-          to={addressWith(query, { lens: each === 'cards' ? '' : each, at: '' })}
+          to={addressWith(query, { lens: each === atFirst ? '' : each, at: '' })}
           aria-current={each === lens ? 'page' : undefined}
         >
           {say(`lens.${each}`)}
@@ -120,81 +144,4 @@ function LensChoice({ lens, query }: { lens: Lens; query: URLSearchParams }) {
       ))}
     </nav>
   );
-}
-
-type RunHeadProps = { run: TracedRun; trace: Trace; overdue: string | undefined; isLost: boolean; lens: Lens };
-
-function RunHead({ run, trace, overdue, isLost, lens }: RunHeadProps) {
-  const { say, time } = useWords();
-  const started = startedOf(trace);
-  const traceLink = safeLink(trace.links?.trace);
-  const forkOf = run.forkOf ?? started?.forkOf;
-  const parent = run.parent ?? started?.parent;
-  return (
-    <div className="run-head">
-      <p className="crumb">
-        <Link to="/runs">{say('nav.runs')}</Link>
-      </p>
-      <h1 dir="auto">{visibleText(run.question ?? say('list.noQuestion'))}</h1>
-      <div className="meta">
-        <StatusChip run={{ ...run, isLost }} />
-        <span>{visibleText(run.agent ?? say('list.unknownAgent'))}</span>
-        {run.user !== null && <span dir="auto">{say('run.user', { user: visibleText(run.user) })}</span>}
-        {run.session !== null && (
-          <Link to={`/runs?${new URLSearchParams({ session: run.session })}`} dir="auto">
-            {say('run.inSession', { session: visibleText(run.session) })}
-          </Link>
-        )}
-        {run.startedAt !== null && <time dateTime={run.startedAt}>{time(run.startedAt)}</time>}
-        {forkOf && (
-          <Link to={`/runs/${forkOf.runId}`}>
-            {say('run.forkOf', { run: shortId(forkOf.runId), step: forkOf.fromStep })}
-          </Link>
-        )}
-        {parent && <Link to={`/runs/${parent.runId}`}>{say('run.parent', { run: shortId(parent.runId) })}</Link>}
-        {traceLink !== undefined && (
-          <a href={traceLink} rel="noreferrer noopener" target="_blank">
-            {say('run.elsewhere')}
-          </a>
-        )}
-      </div>
-      {isLost && (
-        <p className="problem">
-          {overdue === undefined
-            ? say('status.silent', { last: time(run.lastAt) })
-            : say('status.lostWhy', { deadline: time(overdue), last: time(run.lastAt) })}
-        </p>
-      )}
-      {run.status !== 'ended' && lens !== 'explanation' && <Totals run={run} />}
-      {run.status === 'ended' && lens === 'cards' && run.answer ? <ShortAnswer answer={run.answer} /> : null}
-    </div>
-  );
-}
-
-/** The first sentence of the answer, before all that led to it. */
-function ShortAnswer({ answer }: { answer: string }) {
-  const { say } = useWords();
-  const first = answer.split('\n').find((line) => line.trim() !== '') ?? '';
-  return (
-    <div className="short-answer">
-      <Prose text={first} />
-      <a href="#end">{say('run.toEnd')}</a>
-    </div>
-  );
-}
-
-function startedOf({ records }: Trace) {
-  return bodyOf(
-    records.find(({ kind }) => kind === 'started'),
-    'started',
-  );
-}
-
-/** An address of the web, or nothing: what an operator wrote must not become a script. */
-function safeLink(address: string | null | undefined): string | undefined {
-  return address && /^https?:\/\//i.test(address) ? address : undefined;
-}
-
-function shortId(runId: string): string {
-  return `${runId.slice(0, 8)}…${runId.slice(-4)}`;
 }

@@ -11,7 +11,7 @@ import { useWords } from '../../words/words.tsx';
 
 const rowHeight = 40;
 const drawnWholeMax = 200;
-const kinds: SegmentKind[] = ['queue', 'firstToken', 'stream', 'tool', 'person'];
+const kinds: SegmentKind[] = ['queue', 'firstToken', 'stream', 'tool', 'person', 'other'];
 
 export function WaterfallLens({ story, isLive }: { story: Story; isLive: boolean }) {
   const { say } = useWords();
@@ -110,20 +110,24 @@ function VirtualRows({ bars, totalMs }: { bars: Bar[]; totalMs: number }) {
 function Row({ bar, totalMs }: { bar: Bar; totalMs: number }) {
   const { say, wordFor, count, cost } = useWords();
   const query = new URLSearchParams(location.search);
-  const to = addressWith(query, { lens: '', at: String(bar.m) });
   const name =
     bar.kind === 'thought'
       ? wordFor('purpose', bar.purpose ?? 'think')
-      : visibleText(bar.tool ?? say('call.unknownTool'));
+      : visibleText(bar.name ?? bar.tool ?? say('call.unknownTool'));
   return (
     <div className={`span-row ${bar.kind}${bar.isCritical ? ' critical' : ''}`}>
       <span className="span-name">
         {bar.kind === 'thought' && bar.step !== null && <span className="quiet">{bar.step}</span>}
-        <Link to={to} title={bar.model}>
-          {name}
-        </Link>
+        {bar.m === undefined ? (
+          <span>{name}</span>
+        ) : (
+          <Link to={addressWith(query, { lens: 'cards', at: String(bar.m) })} title={bar.model}>
+            {name}
+          </Link>
+        )}
+        {bar.isOrphan && <Chip tone="warn">{say('span.orphan')}</Chip>}
         {bar.state === 'lost' && <Chip tone="warn">{say('lost.missing')}</Chip>}
-        {bar.status !== undefined && toneOfObservation(bar.status) !== 'good' && bar.kind === 'call' && (
+        {bar.status !== undefined && toneOfObservation(bar.status) !== 'good' && bar.kind !== 'thought' && (
           <Chip tone={toneOfObservation(bar.status)}>{wordFor('observation', bar.status)}</Chip>
         )}
       </span>

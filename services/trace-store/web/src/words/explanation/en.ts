@@ -23,6 +23,7 @@ export const explanationEn = {
   'explain.running': 'It is still working.',
   'explain.canGoOn': 'It can go on where it stopped once somebody allows it more.',
   'explain.took': 'It took {{duration}} and cost {{cost}}.',
+  'explain.tookTime': 'It took {{duration}}.',
   'explain.reason': 'The reason given: {{reason}}',
   'explain.somebody': 'Somebody',
   'explain.used': 'Used',

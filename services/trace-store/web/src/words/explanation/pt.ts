@@ -20,6 +20,7 @@ export const explanationPt: Record<keyof typeof explanationEn, string> = {
   'explain.running': 'Ainda está trabalhando.',
   'explain.canGoOn': 'Pode continuar de onde parou assim que alguém permitir mais.',
   'explain.took': 'Levou {{duration}} e custou {{cost}}.',
+  'explain.tookTime': 'Levou {{duration}}.',
   'explain.reason': 'O motivo dado: {{reason}}',
   'explain.somebody': 'Alguém',
   'explain.used': 'Usou',

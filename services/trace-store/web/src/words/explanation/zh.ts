@@ -20,6 +20,7 @@ export const explanationZh: Record<keyof typeof explanationEn, string> = {
   'explain.running': '还在工作。',
   'explain.canGoOn': '只要有人允许更多，它就能从停下的地方继续。',
   'explain.took': '用时 {{duration}}，花费 {{cost}}。',
+  'explain.tookTime': '用时 {{duration}}。',
   'explain.reason': '给出的理由：{{reason}}',
   'explain.somebody': '有人',
   'explain.used': '使用了',
