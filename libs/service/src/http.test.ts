@@ -49,6 +49,9 @@ beforeAll(async () => {
       headers: { authorization: 'Bearer secret-key' },
     });
   });
+  http.get('/nul', async () => {
+    throw Object.assign(new Error('invalid byte sequence for encoding "UTF8": 0x00'), { code: '22021' });
+  });
   http.post('/bug', { schema: { body: z.unknown() } }, async () => {
     throw new TypeError('a bug');
   });
@@ -108,6 +111,21 @@ describe('bodies', () => {
     expect(await expectProblem(await put(body), 400, 'invalid_json')).toContain('UTF-8');
   });
 
+  test.each([
+    ['\\ud800', false],
+    ['x\\uDC00', false],
+    ['\\ud83dx', false],
+    ['\\ud83d\\ud83d\\ude00', false],
+    ['\\ud83d\\ude00', true],
+    ['\\\\ud800', true],
+    ['\\\\\\ud800', false],
+    ['\\u0000', true],
+  ])('half of a character is refused: "%s"', async (name, isWhole) => {
+    const answer = await put(`{"name":"${name}"}`);
+    if (isWhole) expect(answer.status).toBe(200);
+    else expect(await expectProblem(answer, 400, 'invalid_json')).toContain('half of a character');
+  });
+
   test('the sentence names the field', async () => {
     expect(await expectProblem(await put('{"name":1}'), 400, 'invalid_request')).toContain('name');
     expect(await expectProblem(await put('{"name":"x","nmae":1}'), 400, 'invalid_request')).toContain('nmae');
@@ -157,6 +175,10 @@ describe('what handlers throw', () => {
     await expectProblem(unavailable, 503, 'unavailable');
     expect(await expectProblem(await fetch(`${part.url()}/bug`), 500, 'internal_error')).not.toContain('a bug');
     expect(logged.join('')).toContain('a bug');
+  });
+
+  test('a text that Postgres can not keep is a mistake of the request', async () => {
+    expect(await expectProblem(await fetch(`${part.url()}/nul`), 400, 'invalid_request')).toContain('NUL');
   });
 
   test('neither bodies nor keys are in the log', async () => {

@@ -1,6 +1,6 @@
 /**
- * Reading JSON bodies from strangers: UTF-8 without replacement characters, no keys that reach prototypes, no nesting that
- * would exhaust the stack of whoever walks through the value.
+ * Reading JSON bodies from strangers: UTF-8 without replacement characters, no halves of characters, no keys that reach
+ * prototypes, no nesting that would exhaust the stack of whoever walks through the value.
  */
 import { RejectedError } from '@pawl/contracts';
 import type { Http } from './http.ts';
@@ -15,6 +15,7 @@ export function takeJsonBodies(http: Http): void {
   http.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
       const text = textOf(body);
+      refuseHalfCharacters(text);
       refuseDeepNesting(text);
       void parseSafely(request, text, (error, value) =>
         done(error && new RejectedError('invalid_json', error.message), value),
@@ -31,6 +32,19 @@ function textOf(body: string | Buffer): string {
     return typeof body === 'string' ? body : textDecoder.decode(body);
   } catch {
     throw new RejectedError('invalid_json', 'the body is not UTF-8');
+  }
+}
+
+/** UTF-8 can't hold half of a surrogate pair, but an escape can name one (RFC 8259, section 8.2). */
+function refuseHalfCharacters(text: string): void {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return;
+  const escapes = text.matchAll(
+    /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs,
+  );
+  for (const [, half] of escapes) {
+    if (half !== undefined) {
+      throw new RejectedError('invalid_json', `the body holds \\${half}, which is half of a character`);
+    }
   }
 }
 

@@ -38,6 +38,7 @@ function problemOf(error: FastifyError | Error): Problem {
     const mistakes = error.validation.map(({ instancePath, message }) => describeMistake(instancePath, message));
     return problem('invalid_request', mistakes.join('; '));
   }
+  if (isNulRefused(error)) return problem('invalid_request', 'a text of the request holds the character NUL');
   const status = 'statusCode' in error ? error.statusCode : undefined;
   const code = 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('body_too_large', error.message);
@@ -50,6 +51,11 @@ function problemOf(error: FastifyError | Error): Problem {
   if (status === 404) return problem('not_found', error.message);
   if (status !== undefined && status >= 400 && status < 500) return problem('invalid_request', error.message);
   return problem('internal_error', 'the service met a mistake of its own; the log has the details');
+}
+
+/** SQLSTATEs of Postgres, whose texts can't hold NUL; what comes from inside never has it. */
+function isNulRefused(error: Error): boolean {
+  return 'code' in error && (error.code === '22021' || error.code === '22P05');
 }
 
 function describeMistake(instancePath: string, message: string | undefined): string {
