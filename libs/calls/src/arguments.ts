@@ -19,15 +19,18 @@ export type Arguments = {
 
 export type ArgumentsFailure = { code: 'invalid_arguments_json' | 'invalid_arguments'; message: string };
 
+/** In what way arguments are too much for anybody, in a sentence, or undefined. Also for text that is not JSON. */
+export function boundsProblem(text: string): string | undefined {
+  if (text.length > argumentsCharsMax) return `The arguments are longer than ${argumentsCharsMax} characters.`;
+  if (maxDepthOf(text) > argumentsDepthMax) return `The arguments are nested deeper than ${argumentsDepthMax} levels.`;
+  return undefined;
+}
+
 /** Reads a model's argument text. Empty text stands for no arguments. */
 export function parseArguments(text: string): { args: Arguments } | { failure: ArgumentsFailure } {
   const source = text.trim() === '' ? '{}' : text;
-  if (source.length > argumentsCharsMax) {
-    return failure('invalid_arguments', `The arguments are longer than ${argumentsCharsMax} characters.`);
-  }
-  if (maxDepthOf(source) > argumentsDepthMax) {
-    return failure('invalid_arguments', `The arguments are nested deeper than ${argumentsDepthMax} levels.`);
-  }
+  const problem = boundsProblem(source);
+  if (problem !== undefined) return failure('invalid_arguments', problem);
   try {
     return withValue(JSON.parse(source) as unknown, source);
   } catch (error) {

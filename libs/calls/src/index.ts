@@ -1,7 +1,7 @@
 /** What every call of a tool goes through, whoever carries it out: its arguments are checked, its result is cleaned and cut. */
 export { admitArguments, type AdmittedArguments } from './admit-arguments.ts';
 export { createArgumentValidator, type ArgumentValidator } from './argument-validator.ts';
-export { objectText, parseArguments, parseExact, type Arguments } from './arguments.ts';
+export { boundsProblem, objectText, parseArguments, parseExact, type Arguments } from './arguments.ts';
 export { boundedPattern } from './bounded-pattern.ts';
 export { cutData, cutEnds, largestThat, type CutData } from './cut-data.ts';
 export { injectionWarning } from './injection-flags.ts';

@@ -3,6 +3,7 @@
  * what would be allowed; nothing is ever dropped (I2). The order of the questions: does the tool exist for this user, in
  * this stage; are the arguments JSON; was the same read made before; are calls left; may it write; who has to approve it.
  */
+import { boundsProblem } from '@pawl/calls';
 import {
   failedObservation,
   fingerprintJson,
@@ -81,7 +82,8 @@ type About = AdmissionFrom & {
 function admitCall(state: RunState, asked: ToolCall, about: About): Admission {
   const tool = about.tools.find(({ object }) => object.metadata.name === asked.tool);
   const args = asked.args.trim() === '' ? '{}' : asked.args;
-  const parsed = parseObject(args);
+  const excess = boundsProblem(args);
+  const parsed = excess === undefined ? parseObject(args) : {};
   const call = {
     i: about.i,
     callId: `call_${about.m}_${about.i}`,
@@ -90,7 +92,7 @@ function admitCall(state: RunState, asked: ToolCall, about: About): Admission {
     ...(tool ? { toolRevision: tool.revision } : {}),
     ...(parsed.value ? { argsHash: fingerprintJson(args) } : {}),
   };
-  const refusal = refuse(asked, tool, { ...about, mistake: parsed.mistake });
+  const refusal = refuse(asked, tool, { ...about, mistake: parsed.mistake, excess });
   if (refusal || !tool || !parsed.value) return answered(call, refusal ?? tooLate);
   const { builtin } = tool.object.spec;
   if (builtin?.name === 'direct_answer') return answered(call, directAnswerTo(about.spec, args));
@@ -113,11 +115,13 @@ function answered(call: Omit<ActedCall, 'admission'>, answer: Observation): Admi
 function refuse(
   asked: ToolCall,
   tool: PinnedTool | undefined,
-  about: About & { mistake: string | undefined },
+  about: About & { mistake: string | undefined; excess: string | undefined },
 ): Observation | undefined {
   if (about.isClosing) return tooLate;
   if (asked.tool === protocolBreach) return outsideProtocol;
   if (!tool) return unknownTool(asked.tool, about);
+  if (about.excess !== undefined)
+    return failedObservation('error', { code: 'invalid_arguments', message: about.excess });
   if (!about.mistake) return undefined;
   return failedObservation('error', {
     code: 'invalid_arguments_json',

@@ -45,6 +45,22 @@ const asking = (...calls: ReturnType<typeof call>[]) => settled(stateOf(started(
 const actsOf = (actions: Action[]) => actions.filter((action) => action.type === 'act');
 const at = (state: RunState, offsetMs: number) => decide(state, definition, startMs + offsetMs);
 
+describe('arguments beyond what anybody could look at', () => {
+  const deep = `{"amount":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  const long = JSON.stringify({ amount: 250, note: 'x'.repeat(1_000_000) });
+
+  it.each([
+    ['nested deeply', deep],
+    ['long', long],
+  ])('%s: the call is answered with what is wrong, and the run can still be shown', (_what, args) => {
+    const state = asking(call('refund', args), call('search', args), call('search', { q: 1 }));
+    const [refund, search, other] = state.turns[0]?.acted?.calls ?? [];
+    expect([refund?.admission, search?.admission, other?.admission]).toEqual(['answered', 'answered', 'run']);
+    expect(state.turns[0]?.observed[0]?.observation).toMatchObject({ status: 'error', errorCode: 'invalid_arguments' });
+    expect(JSON.stringify(viewOf(state)).length).toBeLessThan(10_000);
+  });
+});
+
 describe('a call that needs approval', () => {
   const gated = asking(call('refund', { amount: 250 }), call('search'));
 
