@@ -146,6 +146,27 @@ describe('T11: large runs', () => {
   });
 });
 
+test('T11: two large runs are compared without loading all of them, and without claims on what was not loaded', async () => {
+  const [left, right] = ['left', 'right'].map((seed) =>
+    longRun(seed, { steps: 400, dataOf: (m) => JSON.stringify(`${seed}${m} `.repeat(20_000).slice(0, 100_000)) }),
+  ) as [PlayedRun, PlayedRun];
+  page.api.put(left);
+  page.api.put(right);
+  const tab = await page.open('/runs');
+  const bytes = await countBytes(tab);
+  await tab.goto(`${page.api.url}/compare?a=${left.id}&b=${right.id}`);
+  await tab.getByText('No difference was found in what has been loaded.').waitFor();
+  await tab.waitForLoadState('networkidle');
+  expect(bytes.sum()).toBeLessThan(600_000);
+  await expect.poll(() => tab.locator('.compared').count()).toBe(100);
+  await expect.poll(() => tab.locator('p.quiet', { hasText: /^Missing$/ }).count()).toBe(0);
+  await tab.getByRole('button', { name: 'Load it' }).first().click();
+  await tab.getByRole('button', { name: 'Load it' }).first().click();
+  await tab.getByText('They part at step 1.').waitFor();
+  await tab.getByRole('button', { name: /^Show more/ }).click();
+  await expect.poll(() => tab.locator('.compared').count()).toBe(200);
+});
+
 function longRun(seed: string, { steps, dataOf }: { steps: number; dataOf: (m: number) => string }): PlayedRun {
   const { id, facts } = salesRun(seed);
   const [started, thought, acted, observed] = facts as [Fact, Fact, Fact, Fact];

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { ExactNumber, parseExact } from './exact-json.ts';
+import { ExactNumber, parseExact, printExact } from './exact-json.ts';
 import { keyFiguresOf } from './key-figures.ts';
 import { inlineParts, proseBlocks } from './prose-blocks.ts';
 import { createEventParser } from './server-sent-events.ts';
+import { skillStepsOf } from './skill-steps.ts';
 import { chartOf, tableOf } from './table.ts';
 import { thoughtParts } from './thought-parts.ts';
 
@@ -98,6 +99,21 @@ describe('a table', () => {
     expect(table('{"currency":"CNY","rows":[{"a":1}]}')?.rest).toEqual({ currency: 'CNY' });
     expect(table('[{"a":1}]')?.rest).toEqual({});
   });
+});
+
+test('the result of a skill is what its steps came to', () => {
+  const steps = (json: string) => skillStepsOf(parseExact(json) ?? null);
+  const found = steps(
+    '{"steps":[{"name":"cpu","tool":"query_metrics","status":"ok","args":{"host":"db1"},"data":[{"v":9007199254740993}]},{"name":"owner","tool":"find_owner","status":"skipped"}]}',
+  );
+  expect(found).toMatchObject([
+    { name: 'cpu', tool: 'query_metrics', status: 'ok', args: { host: 'db1' } },
+    { name: 'owner', status: 'skipped', args: undefined, data: undefined },
+  ]);
+  expect(String(found?.[0]?.data && printExact(found[0].data))).toContain('9007199254740993');
+  for (const other of ['{"steps":[]}', '{"steps":[{"name":"a"}]}', '{"steps":3}', '{"steps":[],"more":1}', '[]']) {
+    expect(steps(other)).toBeUndefined();
+  }
 });
 
 describe('key figures', () => {

@@ -9,10 +9,12 @@ import {
   type ExactRecord,
   type ExactValue,
 } from '../record/exact-json.ts';
-import { readableName } from '../record/format.ts';
+import { readableName, visibleText } from '../record/format.ts';
 import { keyFiguresOf } from '../record/key-figures.ts';
+import { skillStepsOf, type SkillStep } from '../record/skill-steps.ts';
 import { tableOf, type Table } from '../record/table.ts';
 import { useWords } from '../words/words.tsx';
+import { Chip, toneOfObservation } from './chip.tsx';
 import { DataTable } from './data-table.tsx';
 import { inlineText } from './inline-text.ts';
 import { ShownKeyFigures } from './key-figures.tsx';
@@ -45,6 +47,8 @@ export function Arguments({ text }: { text: string }) {
 
 function ShownValue({ value }: { value: ExactValue }) {
   const words = useWords();
+  const steps = skillStepsOf(value);
+  if (steps) return <SkillSteps steps={steps} />;
   const figures = keyFiguresOf(value);
   if (figures) return <ShownKeyFigures figures={figures} />;
   const table = tableOf(value);
@@ -61,6 +65,26 @@ function ShownValue({ value }: { value: ExactValue }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** The calls that a skill made, one within the other's result. */
+function SkillSteps({ steps }: { steps: SkillStep[] }) {
+  const { wordFor } = useWords();
+  return (
+    <ol className="skill-steps">
+      {steps.map(({ name, tool, status, args, data, message }, at) => (
+        <li key={at}>
+          <p className="tool">
+            <code>{visibleText(tool)}</code> <span className="quiet">{readableName(name)}</span>{' '}
+            <Chip tone={toneOfObservation(status)}>{wordFor('observation', status)}</Chip>
+          </p>
+          {args && Object.keys(args).length > 0 && <Pairs record={args} />}
+          {message !== undefined && <p dir="auto">{visibleText(message)}</p>}
+          {data !== undefined && <ShownValue value={data} />}
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -8,6 +8,7 @@ import { storyOf, type StoryCall, type Turn } from '../record/story.ts';
 import { bodyOf, type Trace } from '../record/trace.ts';
 import { Link, useAddress } from '../router.tsx';
 import { Chip, toneOfObservation } from '../ui/chip.tsx';
+import { useFew } from '../ui/few.tsx';
 import { Loading, Problem } from '../ui/problem.tsx';
 import { Prose } from '../ui/prose.tsx';
 import { StatusChip } from '../ui/status-chip.tsx';
@@ -17,9 +18,6 @@ import { useWords } from '../words/words.tsx';
 import { ActedBody, LargeBody, LoadBody, ThoughtBody } from './run/cards.tsx';
 import { Totals } from './run/conclusion-card.tsx';
 import { useBodies, withBodies, type LoadBody as Load } from './run/use-bodies.ts';
-
-/** Steps that stand in the document at first, and come with each press of the button. */
-const stepsAtOnce = 100;
 
 const idle: Load = async () => {};
 /** What loads bodies of the run on the left and of that on the right. */
@@ -63,12 +61,11 @@ function useTrace(runId: string | null) {
 }
 
 function Compared({ left, right }: { left: Trace; right: Trace }) {
-  const { say, count } = useWords();
+  const { say } = useWords();
   const [isBrief, setBrief] = useState(false);
-  const [stepsMax, setStepsMax] = useState(stepsAtOnce);
   const { turns, partsAt, isCertain } = useMemo(() => compareStories(storyOf(left), storyOf(right)), [left, right]);
   const all = isBrief ? turns.filter(({ isSame }) => isSame !== true) : turns;
-  const shown = all.slice(0, stepsMax);
+  const { shown, more } = useFew(all);
   const alike = isCertain ? 'compare.allSame' : 'compare.sameSoFar';
   return (
     <div className="compare">
@@ -87,11 +84,7 @@ function Compared({ left, right }: { left: Trace; right: Trace }) {
       {shown.map((turn) => (
         <ComparedStep key={turn.key} turn={turn} />
       ))}
-      {all.length > shown.length && (
-        <button type="button" className="more" onClick={() => setStepsMax(stepsMax + stepsAtOnce)}>
-          {say('compare.more', { shown: count(all.length - shown.length) })}
-        </button>
-      )}
+      {more}
       <div className="pair">
         <Answer trace={left} />
         <Answer trace={right} />

@@ -4,6 +4,7 @@ import { explain, type Explanation } from '../../record/explanation.ts';
 import { visibleText } from '../../record/format.ts';
 import type { Story } from '../../record/story.ts';
 import { costOfRun, type TracedRun } from '../../record/trace.ts';
+import { useFew } from '../../ui/few.tsx';
 import { Prose } from '../../ui/prose.tsx';
 import { useWords } from '../../words/words.tsx';
 import { Told } from './told-call.tsx';
@@ -56,13 +57,15 @@ export function ExplanationLens({ run, story, isLost }: ExplanationLensProps) {
 type CallSectionProps = { title: string; calls: Explanation['notDone']; children: ReactNode };
 
 function CallSection({ title, calls, children }: CallSectionProps) {
+  const { shown, more } = useFew(calls);
   return (
     <section>
       <h2>{title}</h2>
       {children}
-      {calls.map((call) => (
+      {shown.map((call) => (
         <Told key={call.slot} call={call} isReasoned />
       ))}
+      {more}
     </section>
   );
 }
@@ -71,13 +74,14 @@ type HowProps = { explanation: Explanation; hasStopped: boolean; isLost: boolean
 
 function HowItGotThere({ explanation: { steps, isIncomplete }, hasStopped, isLost }: HowProps) {
   const { say } = useWords();
+  const { shown, more } = useFew(steps);
   const nothing = isIncomplete || isLost ? 'explain.nothingKnown' : hasStopped ? 'explain.noDeeds' : 'explain.running';
   return (
     <section>
       <h2>{say('explain.how')}</h2>
       {steps.length === 0 && <p className="quiet">{say(nothing)}</p>}
       <ol className="told">
-        {steps.map(({ m, calls }) => (
+        {shown.map(({ m, calls }) => (
           <li key={m}>
             <div>
               {calls.length > 1 && <p className="quiet">{say('explain.same', { count: calls.length })}</p>}
@@ -88,6 +92,7 @@ function HowItGotThere({ explanation: { steps, isIncomplete }, hasStopped, isLos
           </li>
         ))}
       </ol>
+      {more}
     </section>
   );
 }
