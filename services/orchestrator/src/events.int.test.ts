@@ -1,5 +1,6 @@
 /** The event stream and the change of owners, on real NATS and Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBus } from '@pawl/bus';
 import type { RunView } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
@@ -74,6 +75,32 @@ describe('the event stream', () => {
     const { body } = await request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } });
     await readEvents(`${urlOf(0)}/${body.id}/events`, { max: 2 });
     expect((await request<RunView>(`${urlOf(1)}/${body.id}?wait=20`)).body.stopReason).toBe('final_answer');
+  });
+});
+
+describe('waiting for a run', () => {
+  it('ends with the run, at whichever replica', async () => {
+    const waiting = Array.from({ length: 12 }, (_, index) =>
+      request<RunView>(`${urlOf(index % 2)}?wait=30`, { body: { agent: 'analyst', input: 'go' } }),
+    );
+    for (const { body } of await Promise.all(waiting))
+      expect(body).toMatchObject({ stopReason: 'final_answer', steps: 4 });
+  });
+
+  it('has the log read at most once by each replica, however long it takes', async () => {
+    isHolding = true;
+    const bus = await connectBus({ url: servers.natsUrl, name: 'test' });
+    const made: string[] = [];
+    const onRequest = { callback: (_error: Error | null, { subject }: { subject: string }) => void made.push(subject) };
+    bus.connection.subscribe('$JS.API.CONSUMER.CREATE.RUNS.>', onRequest);
+    await bus.connection.flush();
+    const { body: run } = await request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } });
+    const views = await Promise.all([0, 1].map((index) => request<RunView>(`${urlOf(index)}/${run.id}?wait=2`)));
+    expect(views.map(({ body }) => body.status)).toEqual(['running', 'running']);
+    // A replica looks once whether the run has stopped, and then reads along; its partition may go to another meanwhile.
+    expect(made.filter((subject) => subject.includes(run.id)).length).toBeLessThanOrEqual(4);
+    isHolding = false;
+    await bus.close();
   });
 });
 
