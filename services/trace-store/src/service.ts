@@ -73,7 +73,7 @@ export async function createTraceStore(
   const tokens = tokenVerifierOf(config, log);
   const authorizer = createAuthorizer({ http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const access = createAccess({ authorizer, reads });
-  const traceMetrics = createTraceMetrics({ registry: metrics, bus });
+  const traceMetrics = createTraceMetrics({ registry: metrics, bus, database });
   const facts = createFactSubscription({
     bus,
     tables,
@@ -84,7 +84,7 @@ export async function createTraceStore(
       notices.publish(records);
     },
   });
-  const receiver = createSpanReceiver({ tables, onStored: (records) => notices.publish(records) });
+  const receiver = createSpanReceiver({ tables, onStored: notices.publish, onReceived: traceMetrics.onSpans });
   const maintenance = createMaintenance({
     log,
     everyMs: config.PAWL_TRACE_MAINTENANCE_MS,

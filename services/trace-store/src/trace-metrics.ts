@@ -4,19 +4,32 @@
  */
 import { purposes, stopReasons, streams, type Ended, type Thought } from '@pawl/contracts';
 import type { Bus } from '@pawl/bus';
+import type { Database } from '@pawl/db';
 import { registerGauges } from '@pawl/service';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { consumerName } from './facts.ts';
 import type { TraceRecord } from './record/record.ts';
+import { countSetAside } from './store/rejected-rows.ts';
 
 /** Seconds: 0.01·2^n up to 81.92, as the conventions advise. */
 const buckets = Array.from({ length: 14 }, (_unused, power) => 0.01 * 2 ** power);
 const runBuckets = Array.from({ length: 16 }, (_unused, power) => 0.1 * 2 ** power);
 const countBuckets = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
 
-export type TraceMetrics = { onStored(records: readonly TraceRecord[]): void };
+export type TraceMetrics = {
+  onStored(records: readonly TraceRecord[]): void;
+  /** Told of each request with spans of other agents: how many were new, and how many were refused. */
+  onSpans(spans: { stored: number; refused: number }): void;
+};
 
-export function createTraceMetrics(options: { registry: Registry; bus: Bus; nowMs?: () => number }): TraceMetrics {
+export type TraceMetricsOptions = {
+  registry: Registry;
+  bus: Bus;
+  database: Database;
+  nowMs?: () => number;
+};
+
+export function createTraceMetrics(options: TraceMetricsOptions): TraceMetrics {
   const { registry, bus, nowMs = Date.now } = options;
   const registers = [registry];
   const stored = new Counter({
@@ -34,8 +47,30 @@ export function createTraceMetrics(options: { registry: Registry; bus: Bus; nowM
   const onThought = inferenceMetrics(registers);
   const onEnded = runMetrics(registers);
   let latestAtMs = nowMs();
+  const spans = new Counter({
+    name: 'pawl_otlp_spans_total',
+    help: 'Spans of other agents: stored for the first time, or refused',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['stored', 'refused']) spans.inc({ outcome }, 0);
+  registerGauges({
+    registry,
+    look: () => countSetAside(options.database),
+    gauges: {
+      pawl_traces_set_aside: {
+        help: 'Messages of the run log that could not be kept, within the last hour, by reason',
+        labelNames: ['reason'],
+        valuesOf: (counts) => counts.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+      },
+    },
+  });
   registerLag({ registry, bus, secondsBehind: () => Math.max(0, nowMs() - latestAtMs) / 1_000 });
   return {
+    onSpans({ stored: added, refused }) {
+      spans.inc({ outcome: 'stored' }, added);
+      spans.inc({ outcome: 'refused' }, refused);
+    },
     onStored(records) {
       for (const record of records) {
         stored.inc({ kind: record.kind });

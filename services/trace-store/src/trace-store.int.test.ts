@@ -155,6 +155,7 @@ describe('the run log becomes rows', () => {
     expect(trace.missing).toEqual([]);
     const rows = await database.query('select * from traces.rejected');
     expect(JSON.stringify(rows)).not.toContain('figures');
+    expect((await get('/metrics', undefined)).text).toContain('pawl_traces_set_aside{reason="too_deep"} 1');
   });
 
   test('T1: text that Postgres can not hold is kept in the body and marked', async () => {

@@ -12,7 +12,7 @@ import { unknownRun } from './get-trace.ts';
 import { readStory } from './read-story.ts';
 import { tracedRunSchema, viewRun, type TracedRun } from './run-view.ts';
 
-const bodyLimits: BodyLimits = { bodyBytesMax: 1_048_576, totalBytesMax: 16_777_216 };
+const bodyLimits: BodyLimits = { bodyBytesMax: 4_194_304, totalBytesMax: 67_108_864 };
 
 const querySchema = z.strictObject({ a: runIdSchema, b: runIdSchema });
 const answerSchema = z.object({
@@ -20,6 +20,7 @@ const answerSchema = z.object({
   b: tracedRunSchema,
   firstDifference: z.number().nullable().describe('the first step that differs'),
   steps: z.array(comparedStepSchema),
+  isComplete: z.boolean().describe('false where words were too large to be compared: what differs in them is not told'),
 });
 
 export function serveCompareTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
@@ -35,7 +36,8 @@ export function serveCompareTraces(http: Http, { database, access }: { database:
     if (!left || !right) throw unknownRun();
     const steps = compareRuns(left.records, right.records);
     const firstDifference = steps.find(({ differs }) => differs.length > 0)?.step ?? null;
-    return { a: left.run, b: right.run, firstDifference, steps };
+    const isComplete = [...left.records, ...right.records].every(({ body }) => body !== null);
+    return { a: left.run, b: right.run, firstDifference, steps, isComplete };
   });
 }
 
@@ -46,5 +48,5 @@ async function readSide(
 ): Promise<{ run: TracedRun; records: ArrangedRecord[] } | undefined> {
   const row = await findRun(database, key);
   if (!row) return undefined;
-  return { run: viewRun(row), records: await readStory(database, row, { lens, limits: bodyLimits }) };
+  return { run: viewRun(row, lens), records: await readStory(database, row, { lens, limits: bodyLimits }) };
 }

@@ -10,7 +10,8 @@ import { isRunId, unknownRun } from './get-trace.ts';
 import { readStory } from './read-story.ts';
 import { viewRun } from './run-view.ts';
 
-const bodyLimits: BodyLimits = { bodyBytesMax: 1_048_576, totalBytesMax: 16_777_216 };
+/** Spans of records above these bounds go out without what is in their bodies, and say so. */
+const bodyLimits: BodyLimits = { bodyBytesMax: 4_194_304, totalBytesMax: 67_108_864 };
 
 const querySchema = z.strictObject({
   content: z.enum(['true', 'false']).default('false').describe('with thoughts, arguments and results on the spans'),
@@ -29,6 +30,6 @@ export function serveExportOtlp(http: Http, { database, access }: { database: Da
     const hasContent = request.query.content === 'true' && lens === 'whole';
     return reply
       .type('application/json; charset=utf-8')
-      .send(JSON.stringify(exportRun(viewRun(row), records, { hasContent })));
+      .send(JSON.stringify(exportRun(viewRun(row, lens), records, { hasContent })));
   });
 }

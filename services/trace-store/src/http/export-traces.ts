@@ -38,7 +38,7 @@ export function serveExportTraces(http: Http, { database, access }: { database: 
     const filter = filterOf(app, query);
     const lines =
       format === 'csv'
-        ? csvLines(database, filter)
+        ? csvLines(database, filter, lens)
         : jsonLines(database, { filter, lens, hasRecords: records === 'true' });
     return reply
       .type(format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/jsonl; charset=utf-8')
@@ -62,7 +62,7 @@ async function* jsonLines(
   { filter, lens, hasRecords }: { filter: RunFilter; lens: Lens; hasRecords: boolean },
 ): AsyncGenerator<string> {
   for await (const row of allRuns(database, filter)) {
-    const run = viewRun(row);
+    const run = viewRun(row, lens);
     yield `${JSON.stringify({ type: 'run', ...run })}\n`;
     if (!hasRecords) continue;
     const records = await readStory(database, row, { lens, limits: bodyLimits });
@@ -96,10 +96,10 @@ const csvColumns: [string, (run: TracedRun) => string | number | boolean | null]
   ['duration_ms', ({ durationMs }) => durationMs],
 ];
 
-async function* csvLines(database: Database, filter: RunFilter): AsyncGenerator<string> {
+async function* csvLines(database: Database, filter: RunFilter, lens: Lens): AsyncGenerator<string> {
   yield `${csvColumns.map(([name]) => name).join(',')}\r\n`;
   for await (const row of allRuns(database, filter)) {
-    const run = viewRun(row);
+    const run = viewRun(row, lens);
     yield `${csvColumns.map(([, valueOf]) => csvCell(valueOf(run))).join(',')}\r\n`;
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
 import type { Http } from '@pawl/service';
+import { explainSpan } from '../otlp/explain-span.ts';
 import { explain } from '../record/explain.ts';
 import { readBody } from '../store/record-rows.ts';
 import type { Access } from './access.ts';
@@ -25,7 +26,7 @@ export function serveGetBody(http: Http, { database, access }: { database: Datab
         .header('cache-control', 'private, max-age=31536000, immutable')
         .header('vary', 'authorization')
         .type('application/json; charset=utf-8')
-        .send(lens === 'whole' ? body : explain(body));
+        .send(lens === 'whole' ? body : slot.startsWith('span.') ? explainSpan(body) : explain(body));
     },
   );
 }

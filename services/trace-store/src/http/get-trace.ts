@@ -33,7 +33,7 @@ export function serveGetTrace(
     void reply.header('etag', version).header('cache-control', 'private, no-cache');
     if (request.headers['if-none-match'] === version) return reply.code(304).send();
     const records = await readStory(database, row, { lens, limits: bodyLimits });
-    const run = viewRun(row);
+    const run = viewRun(row, lens);
     const traceUrl = run.traceId === null ? undefined : policy.traceUrlOf(app)?.replace('{traceId}', run.traceId);
     const trace = { run, records, unreadable, links: { trace: traceUrl ?? null }, lens };
     return reply.type('application/json; charset=utf-8').send(renderTrace(trace));

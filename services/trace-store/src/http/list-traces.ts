@@ -21,10 +21,10 @@ const answerSchema = z.object({
 export function serveListTraces(http: Http, { database, access }: { database: Database; access: Access }): void {
   const schema = { summary: 'Runs, newest first', querystring: querySchema, response: { 200: answerSchema } };
   http.get('/v1/traces', { onRequest: access.readers, schema }, async (request) => {
-    const { app } = await access.read(request, { action: 'list' });
+    const { app, lens } = await access.read(request, { action: 'list' });
     const { cursor, limit, ...query } = request.query;
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     const { rows, next } = await listRuns(database, filterOf(app, query), { after, count: limit });
-    return { items: rows.map(viewRun), next: next ? formatCursor(next) : null };
+    return { items: rows.map((row) => viewRun(row, lens)), next: next ? formatCursor(next) : null };
   });
 }

@@ -14,7 +14,7 @@ import { inStoryOrder } from '../record/story.ts';
 import type { StoredNotices } from '../stored-notices.ts';
 import { findRun } from '../store/read-runs.ts';
 import type { BodyLimits } from '../store/record-rows.ts';
-import type { Access, Lens } from './access.ts';
+import type { Access, Lens, Reader } from './access.ts';
 import { isRunId, unknownRun } from './get-trace.ts';
 import { readStory } from './read-story.ts';
 import { renderRecord } from './record-view.ts';
@@ -48,7 +48,7 @@ export function serveLiveTraces(http: Http, routes: LiveRoutes): void {
     const reader = await routes.access.read(request, { action: 'tail' });
     reply.hijack();
     const isStillIn = () => routes.access.isStillIn(request, reader);
-    await tell(openStream(reply.raw, closing.signal), { ...routes, isStillIn }, watchApp(routes, reader.app));
+    await tell(openStream(reply.raw, closing.signal), { ...routes, isStillIn }, watchApp(routes, reader));
   });
   const one = {
     summary: 'Watch one run (server-sent events)',
@@ -76,7 +76,7 @@ type Watch = {
   look(write: (event: string) => Promise<void>): Promise<boolean>;
 };
 
-function watchApp({ database, notices }: LiveRoutes, app: string): Watch {
+function watchApp({ database, notices }: LiveRoutes, { app, lens }: Reader): Watch {
   let waiting = new Set<string>();
   return {
     subscribe: (wake) =>
@@ -89,7 +89,7 @@ function watchApp({ database, notices }: LiveRoutes, app: string): Watch {
       waiting = new Set();
       for (const runId of runIds) {
         const row = await findRun(database, { app, runId });
-        if (row) await write(formatEvent({ id: Date.now(), name: 'run', data: JSON.stringify(viewRun(row)) }));
+        if (row) await write(formatEvent({ id: Date.now(), name: 'run', data: JSON.stringify(viewRun(row, lens)) }));
       }
       return false;
     },
@@ -116,7 +116,7 @@ function watchRun({ database, notices }: LiveRoutes, { app, runId, lens, storedA
       }
       const isEnded = row.status === 'ended';
       if (news.length > 0 || isEnded) {
-        await write(formatEvent({ id, name: 'run', data: JSON.stringify(viewRun(row)) }));
+        await write(formatEvent({ id, name: 'run', data: JSON.stringify(viewRun(row, lens)) }));
       }
       return isEnded;
     },

@@ -1,6 +1,7 @@
 /** The records of a run as a reader gets to see them: spans of other agents as turns, and without thoughts where they are not his to read. */
 import type { Database } from '@pawl/db';
 import { arrangeSpans, type ArrangedRecord } from '../otlp/arrange-spans.ts';
+import { explainSpan } from '../otlp/explain-span.ts';
 import { explain } from '../record/explain.ts';
 import type { RunListItem } from '../store/read-runs.ts';
 import { readRecords, type BodyLimits, type RecordRange } from '../store/record-rows.ts';
@@ -18,7 +19,8 @@ export async function readStory(
   const stored = await readRecords(database, { ...key, ...range }, limits);
   const records = row.source === 'otlp' ? arrangeSpans(stored, { ...key, ...partsOf(row) }) : stored;
   if (lens === 'whole') return records;
-  return records.map((record) => (record.body === null ? record : { ...record, body: explain(record.body) }));
+  const explained = row.source === 'otlp' ? explainSpan : explain;
+  return records.map((record) => (record.body === null ? record : { ...record, body: explained(record.body) }));
 }
 
 function partsOf(row: RunListItem): Pick<Parameters<typeof arrangeSpans>[1], 'start' | 'end'> {

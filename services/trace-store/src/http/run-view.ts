@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { moneyViewSchema, viewNanoUsd } from '@pawl/contracts';
 import type { RunListItem } from '../store/read-runs.ts';
+import type { Lens } from './access.ts';
 
 export const tracedRunSchema = z.object({
   id: z.string(),
@@ -32,7 +33,8 @@ export const tracedRunSchema = z.object({
 });
 export type TracedRun = z.infer<typeof tracedRunSchema>;
 
-export function viewRun(row: RunListItem): TracedRun {
+/** For who was not meant to read thoughts, without what another agent says of its errors: those are raw words. */
+export function viewRun(row: RunListItem, lens: Lens): TracedRun {
   const endMs = (row.ended_at ?? row.last_at).getTime();
   return {
     id: row.run_id,
@@ -41,7 +43,7 @@ export function viewRun(row: RunListItem): TracedRun {
     revision: row.revision,
     status: row.status,
     stopReason: row.stop_reason,
-    detail: row.detail,
+    detail: lens === 'explained' && row.source === 'otlp' ? null : row.detail,
     question: row.question,
     answer: row.answer,
     partial: row.partial ?? false,

@@ -23,6 +23,8 @@ type Span = {
   durationMs: number;
   attributes: Record<string, AttributeValue | undefined>;
   error?: string | undefined;
+  /** Whether the body of its record was too large to be read. */
+  isCut?: boolean;
 };
 
 /** An ExportTraceServiceRequest in JSON. With `hasContent`, thoughts, arguments and results are on the spans. */
@@ -88,11 +90,14 @@ function runSpan(run: TracedRun, { records, traceId, hasContent }: Story): Span 
 const thoughtBody = z.object({
   text: z.string().optional(),
   calls: z.array(z.object({ id: z.string(), tool: z.string(), args: z.string() })).optional(),
-  route: z.object({ provider: z.string(), routeReason: z.string().optional() }).optional(),
+  route: z
+    .object({ provider: z.string(), routeReason: z.string().optional(), responseId: z.string().optional() })
+    .optional(),
   usage: z
     .object({ cachedInputTokens: z.number(), cacheWriteTokens: z.number(), reasoningTokens: z.number() })
     .optional(),
   finishReason: z.string().optional(),
+  firstTokenMs: z.number().optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
@@ -117,6 +122,8 @@ function thoughtSpan(run: TracedRun, record: ArrangedRecord, { traceId, hasConte
       [names.runId]: run.id,
       [names.purpose]: record.purpose ?? undefined,
       [names.costNanoUsd]: record.costNanoUsd ?? undefined,
+      [names.responseId]: body.route?.responseId,
+      [names.responseTimeToFirstChunk]: body.firstTokenMs === undefined ? undefined : body.firstTokenMs / 1_000,
       [names.routeReason]: body.route?.routeReason,
       ...(hasContent ? { 'gen_ai.output.messages': outputOf(body) } : {}),
     },
@@ -267,8 +274,9 @@ function textOf(value: unknown): string {
 function placed(
   record: ArrangedRecord,
   traceId: string,
-): Pick<Span, 'traceId' | 'spanId' | 'startedAt' | 'durationMs'> {
-  return { traceId, spanId: record.spanId ?? '', startedAt: record.startedAt, durationMs: record.durationMs };
+): Pick<Span, 'traceId' | 'spanId' | 'startedAt' | 'durationMs' | 'isCut'> {
+  const { startedAt, durationMs } = record;
+  return { traceId, spanId: record.spanId ?? '', startedAt, durationMs, isCut: record.body === null };
 }
 
 function bodyOf(record: ArrangedRecord | undefined): unknown {
@@ -278,7 +286,11 @@ function bodyOf(record: ArrangedRecord | undefined): unknown {
 function jsonOf(span: Span): JsonValue {
   const startNano = nanoOf(span.startedAt);
   const endNano = startNano + BigInt(Math.round(span.durationMs * 1e6));
-  const attributes = { ...span.attributes, ...(span.error === undefined ? {} : { 'error.type': span.error }) };
+  const attributes = {
+    ...span.attributes,
+    ...(span.error === undefined ? {} : { 'error.type': span.error }),
+    ...(span.isCut ? { 'pawl.body_omitted': true } : {}),
+  };
   return {
     traceId: span.traceId,
     spanId: span.spanId,

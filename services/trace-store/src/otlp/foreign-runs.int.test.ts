@@ -119,5 +119,6 @@ test('T1: a span that Postgres refuses is counted, and its neighbours are kept',
   const answer = await send(spans);
   await store.database.query('drop trigger refuse on traces.records');
   expect(answer['partialSuccess']).toEqual({ rejectedSpans: '1', errorMessage: 'a span could not be stored' });
+  expect((await store.ask('GET', '/metrics')).text).toContain('pawl_otlp_spans_total{outcome="refused"} 1');
   expect((await traceOf(await runOf(traceId)))['run']).toMatchObject({ tokens: 330, toolCalls: 0 });
 });

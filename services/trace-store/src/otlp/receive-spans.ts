@@ -26,11 +26,14 @@ export function createSpanReceiver(options: {
   tables: TraceTables;
   /** Told, after their commit, of the records that were new. */
   onStored(records: readonly TraceRecord[]): void;
+  /** Told of each request. */
+  onReceived?(spans: { stored: number; refused: number }): void;
 }): SpanReceiver {
-  const { tables, onStored } = options;
+  const { tables, onStored, onReceived } = options;
   return {
     async receive(app, received) {
       let { rejected, reason } = received;
+      let stored = 0;
       const foreign = received.spans.filter(({ attributes }) => !('pawl.run.id' in attributes));
       const rules = tables.policy.rulesOf(app);
       for (let from = 0; from < foreign.length; from += batchSpansMax) {
@@ -47,9 +50,11 @@ export function createSpanReceiver(options: {
         }
         const { added, refused } = await storeSpans(tables, entries);
         onStored(added);
+        stored += added.length;
         rejected += refused;
         if (refused > 0) reason ??= 'a span could not be stored';
       }
+      onReceived?.({ stored, refused: rejected });
       return { rejected, reason };
     },
   };

@@ -45,6 +45,14 @@ export async function readUnreadable(
   return rows.map(({ slot, reason, size }) => ({ slot, reason, sizeBytes: Number(size) }));
 }
 
+/** How many messages were set aside within the last hour, by reason. */
+export async function countSetAside(client: Queryable): Promise<{ reason: string; count: number }[]> {
+  const rows = await client.query<{ reason: string; count: string }>(
+    `select reason, count(*) as count from traces.rejected where seen_at > now() - interval '1 hour' group by reason`,
+  );
+  return rows.map(({ reason, count }) => ({ reason, count: Number(count) }));
+}
+
 function orderOf(rejected: RejectedMessage): string {
   return `${rejected.subject} ${rejected.sha256}`;
 }
