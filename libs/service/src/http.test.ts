@@ -111,20 +111,17 @@ describe('bodies', () => {
     expect(await expectProblem(await put(body), 400, 'invalid_json')).toContain('UTF-8');
   });
 
-  test.each([
-    ['\\ud800', false],
-    ['x\\uDC00', false],
-    ['\\ud83dx', false],
-    ['\\ud83d\\ud83d\\ude00', false],
-    ['\\ud83d\\ude00', true],
-    ['\\\\ud800', true],
-    ['\\\\\\ud800', false],
-    ['\\u0000', true],
-  ])('half of a character is refused: "%s"', async (name, isWhole) => {
-    const answer = await put(`{"name":"${name}"}`);
-    if (isWhole) expect(answer.status).toBe(200);
-    else expect(await expectProblem(answer, 400, 'invalid_json')).toContain('half of a character');
-  });
+  test.each(['\\ud800', 'x\\uDC00', '\\ud83dx', '\\ud83d\\ud83d\\ude00', '\\\\\\ud800'])(
+    'half of a character is refused: %s',
+    async (name) =>
+      expect(await expectProblem(await put(`{"name":"${name}"}`), 400, 'invalid_json')).toContain(
+        'half of a character',
+      ),
+  );
+
+  test.each(['\\ud83d\\ude00', '\\\\ud800', '\\u0000'])('a whole one is taken: %s', async (name) =>
+    expect((await put(`{"name":"${name}"}`)).status).toBe(200),
+  );
 
   test('the sentence names the field', async () => {
     expect(await expectProblem(await put('{"name":1}'), 400, 'invalid_request')).toContain('name');
