@@ -8,11 +8,11 @@ import {
   type Thought,
 } from '@pawl/contracts';
 import type { Action } from './action.ts';
-import { admitCalls, type Admission } from './admit.ts';
+import type { Admission } from './admit.ts';
+import { judge } from './judgement.ts';
 import { closingTimeMs, graceMs } from './limits.ts';
-import { replyOf } from './reply.ts';
-import { answerTo, limitsOf, type RunState, type Turn } from './state.ts';
-import { admittedCalls, stepOf, totalsOf } from './totals.ts';
+import { answerTo, type RunState, type Turn } from './state.ts';
+import { stepOf } from './totals.ts';
 import { argumentsOf } from './waiting.ts';
 
 type From = { thought: Thought; definition: Definition; nowMs: number };
@@ -31,13 +31,7 @@ export function actOn(state: RunState, turn: Turn, from: From): Action[] {
 
 /** Judged when the thought came, as it is written in `acted`; the same judgement again where that is not there yet. */
 function admissionsOf(state: RunState, turn: Turn, from: From): Admission[] {
-  const judged = admitCalls(state, replyOf(from.thought, from.definition.agent.object.spec).calls, {
-    m: turn.m,
-    definition: from.definition,
-    callsLeft: limitsOf(state).toolCalls - (totalsOf(state).toolCalls - admittedCalls(turn)),
-    isClosing: from.thought.purpose !== 'think',
-    nowMs: Date.parse(from.thought.at),
-  });
+  const judged = judge(state, turn, from);
   if (!turn.acted) return judged;
   return turn.acted.calls.map((call) => {
     const answer = judged[call.i]?.answer ?? interrupted;
