@@ -40,6 +40,7 @@ import { createRedact } from './retention/redact.ts';
 import type { CompleteDeps } from './openai/complete-call.ts';
 import { createAgentModel } from './openai/agent-model.ts';
 import { createCallsUnderWay, type CallsUnderWay } from './openai/calls-under-way.ts';
+import { createKeptItems } from './openai/kept-items.ts';
 import { serveOpenAi } from './openai/serve-openai.ts';
 import { createEndpoints } from './providers/endpoints.ts';
 import { createSecretSource } from './providers/secrets.ts';
@@ -146,6 +147,7 @@ async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url():
   serveLedger(server.http, { authorizer, database, budgets, store });
   serveKeys(server.http, { authorizer, keyStore });
   const agents = createAgentModel(config.PAWL_ORCHESTRATOR_URL);
-  await serveOpenAi(server.http, { authorizer, registry, callDeps: deps, calls, agents, log });
+  const items = createKeptItems(database);
+  await serveOpenAi(server.http, { authorizer, registry, callDeps: deps, calls, agents, items, log });
   return server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 }

@@ -3,9 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { durationMs } from '@pawl/contracts';
 import type { AnswerCache } from '../cache/answer-cache.ts';
 import { cacheKeyOf } from '../cache/cache-key.ts';
-import type { CallDeps } from '../call/perform-call.ts';
 import type { LedgerEntry } from '../ledger/entry.ts';
-import { answerSchema, completeCall, type CallAnswer, type CompleteDeps, type HttpCall } from './complete-call.ts';
+import {
+  answerSchema,
+  completeCall,
+  storedOf,
+  type CallAnswer,
+  type CompleteDeps,
+  type HttpCall,
+} from './complete-call.ts';
 
 export const cacheHitNote = 'cache hit';
 
@@ -20,9 +26,9 @@ export async function answerCall(deps: CompleteDeps & { cache: AnswerCache }, ca
   const found = await deps.cache.find(key);
   const answer = found && answerSchema.safeParse(JSON.parse(found.answer)).data;
   if (found && answer) {
-    await chargeHit(deps, call, found.line);
-    const createdS = Math.floor(Date.now() / 1_000);
-    return { answer: { ...answer, id: request.address.runId, createdS }, isReplay: true, isCached: true };
+    const again = { ...answer, id: request.address.runId, createdS: Math.floor(Date.now() / 1_000) };
+    await chargeHit(deps, call, { line: found.line, answer: again });
+    return { answer: again, isReplay: true, isCached: true };
   }
   const made = await completeCall(deps, call);
   if (made.entry?.stop_kind === 'complete') {
@@ -33,7 +39,12 @@ export async function answerCall(deps: CompleteDeps & { cache: AnswerCache }, ca
   return { ...made, isCached: false };
 }
 
-async function chargeHit({ store }: CallDeps, { request, caller }: HttpCall, line: LedgerEntry): Promise<void> {
+async function chargeHit(
+  deps: CompleteDeps,
+  call: HttpCall,
+  { line, answer }: { line: LedgerEntry; answer: CallAnswer },
+): Promise<void> {
+  const { request, caller } = call;
   const entry: LedgerEntry = {
     ...line,
     call_id: randomUUID(),
@@ -47,5 +58,6 @@ async function chargeHit({ store }: CallDeps, { request, caller }: HttpCall, lin
     is_final: false,
     note: cacheHitNote,
   };
-  await store.charge({ call: request.address, levels: [], taken: [], entry, thought: undefined });
+  const thought = call.isKept ? storedOf(deps, call, answer) : undefined;
+  await deps.store.charge({ call: request.address, levels: [], taken: [], entry, thought });
 }

@@ -37,7 +37,8 @@ export const answerSchema = z.object({
 });
 export type CallAnswer = z.infer<typeof answerSchema>;
 
-const storedSchema = z.object({ fingerprint: z.string(), answer: answerSchema });
+/** `fingerprint` is empty where nobody can ask for the same again; `app` is there where parts of it may be referred to. */
+export const storedSchema = z.object({ fingerprint: z.string(), app: z.string().optional(), answer: answerSchema });
 
 export type Completed = {
   answer: CallAnswer;
@@ -52,6 +53,8 @@ export type HttpCall = {
   request: ModelRequest;
   /** What was asked for, as it came: the same key for something else is refused. */
   body: unknown;
+  /** Whether the answer is kept, also without a key, so that its parts may be referred to. */
+  isKept?: boolean;
   signal: AbortSignal;
   onPiece(piece: Piece): void;
 };
@@ -80,7 +83,6 @@ async function giveBack({ store, slices, log }: CallDeps, { address }: ModelRequ
 async function makeCall(deps: CompleteDeps, call: HttpCall): Promise<Completed> {
   const { caller, request, signal, onPiece } = call;
   const startedAtMs = Date.now();
-  const fingerprint = caller.idempotencyKey === undefined ? undefined : sha256(JSON.stringify(call.body));
   const performed = await performCall(deps, request, { traceId: caller.trace.traceId, signal, onPiece });
   switch (performed.outcome) {
     case 'denied':
@@ -88,12 +90,11 @@ async function makeCall(deps: CompleteDeps, call: HttpCall): Promise<Completed> 
     case 'in-use':
       throw new OpenAiError({ code: 'conflict', message: 'A call with this Idempotency-Key is under way.' });
     case 'settled':
-      return { answer: answerAgain(performed.stored, fingerprint), isReplay: true };
+      return { answer: answerAgain(performed.stored, fingerprintOf(call)), isReplay: true };
     case 'called': {
       const answer = answerOf(request, performed);
       const denial = denialOf(performed.result.end);
-      const isKept = !denial && fingerprint !== undefined;
-      const stored = isKept ? deps.redact(caller.app, JSON.stringify({ fingerprint, answer })) : undefined;
+      const stored = denial ? undefined : storedOf(deps, call, answer);
       const { levels, taken } = performed;
       // After a failure the same key may be used again: that will be another line.
       const entry = { ...performed.entry, is_final: !denial };
@@ -103,6 +104,18 @@ async function makeCall(deps: CompleteDeps, call: HttpCall): Promise<Completed> 
       return { answer, isReplay: false, entry };
     }
   }
+}
+
+function fingerprintOf({ caller, body }: HttpCall): string | undefined {
+  return caller.idempotencyKey === undefined ? undefined : sha256(JSON.stringify(body));
+}
+
+/** What is kept of an answer, without what its app wants taken out; undefined where nobody may ask for it. */
+export function storedOf({ redact }: CompleteDeps, call: HttpCall, answer: CallAnswer): string | undefined {
+  const fingerprint = fingerprintOf(call);
+  if (fingerprint === undefined && !call.isKept) return undefined;
+  const { app } = call.caller;
+  return redact(app, JSON.stringify({ fingerprint: fingerprint ?? '', ...(call.isKept ? { app } : {}), answer }));
 }
 
 function answerOf(request: ModelRequest, { result, bill }: Called): CallAnswer {

@@ -7,6 +7,7 @@ import { errorCatalogue, RejectedError, UnavailableError, type ErrorCode } from 
 import type { Log } from '@pawl/service';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import type { Denial } from '../call/outcome.ts';
+import { tellingIssue, type Issue } from './telling-issue.ts';
 
 /** A refusal with the field that it is about. */
 export class OpenAiError extends Error {
@@ -62,9 +63,10 @@ function describe(error: FastifyError | Error, bodyLimitBytes: number): Describe
   if (error instanceof RejectedError || error instanceof UnavailableError) return told(error.code, error.message);
   if (hasZodFastifySchemaValidationErrors(error)) {
     const [first] = error.validation;
-    const param = first?.instancePath.split('/').filter(Boolean).join('.') || null;
-    const message = first?.message ?? 'not valid';
-    return told('invalid_request', param === null ? message : `${param}: ${message}`, param);
+    const path = first?.instancePath.split('/').filter(Boolean) ?? [];
+    const issue = tellingIssue({ ...(first?.params as Partial<Issue>), path, message: first?.message ?? 'not valid' });
+    const param = issue.path.join('.') || null;
+    return told('invalid_request', param === null ? issue.message : `${param}: ${issue.message}`, param);
   }
   const code = 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {

@@ -1,7 +1,7 @@
 /** The objects and events of OpenAI's Responses API for one reply. Pure. */
 import type { Usage } from '@pawl/contracts';
 import type { AssembledChoice, Piece } from '../providers/reply-assembly.ts';
-import type { ResponsesRequest } from './responses-request.ts';
+import { isKept, type ResponsesRequest } from './responses-request.ts';
 
 /** An event of a stream, without its number. */
 export type StreamEvent = { type: string; [field: string]: unknown };
@@ -39,7 +39,7 @@ export function responseBody(head: ResponseHead, request: ResponsesRequest, stat
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: null,
     reasoning: { effort: request.reasoning?.effort ?? null, summary: null },
-    store: false,
+    store: isKept(request),
     temperature: request.temperature ?? null,
     text: { format: request.text?.format ?? { type: 'text' } },
     tool_choice: request.tool_choice ?? 'auto',

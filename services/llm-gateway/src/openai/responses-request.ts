@@ -1,6 +1,7 @@
-/** A request of OpenAI's Responses API, told in the words of a chat completion. Nothing is kept between requests. */
+/** A request of OpenAI's Responses API, told in the words of a chat completion. */
 import { z } from 'zod';
 import { toolNameSchema } from '@pawl/contracts';
+import { agentNameOf } from './agent-model.ts';
 import type { ChatRequest } from './chat-request.ts';
 
 const textPart = z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() });
@@ -17,12 +18,18 @@ const message = z.object({
   role: z.enum(['user', 'assistant', 'system', 'developer']),
   content: z.union([z.string(), parts]),
 });
-const item = z.union([
-  message,
-  z.object({ type: z.literal('function_call'), call_id: z.string(), name: z.string(), arguments: z.string() }),
-  z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: z.union([z.string(), parts]) }),
-  z.object({ type: z.literal('reasoning') }),
-]);
+const item = z.discriminatedUnion(
+  'type',
+  [
+    message,
+    z.object({ type: z.literal('function_call'), call_id: z.string(), name: z.string(), arguments: z.string() }),
+    z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: z.union([z.string(), parts]) }),
+    z.object({ type: z.literal('reasoning') }),
+    /** To an item of an earlier response. */
+    z.object({ type: z.literal('item_reference'), id: z.string().max(200) }),
+  ],
+  'must be message, function_call, function_call_output, reasoning or item_reference',
+);
 
 const tool = z.object({
   type: z.literal('function', 'only function tools are supported'),
@@ -74,7 +81,12 @@ export const responsesRequestSchema = z.strictObject({
 });
 export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;
 
-/** The chat completion that a request asks for. */
+/** Whether items of the response may be referred to later, as is the default at OpenAI. What an agent says is kept with its run. */
+export function isKept({ store, model }: ResponsesRequest): boolean {
+  return store !== false && agentNameOf(model) === undefined;
+}
+
+/** The chat completion that a request asks for. Its input holds no references any more. */
 export function chatRequestOf(request: ResponsesRequest): ChatRequest {
   const { text, reasoning, tools, tool_choice: choice } = request;
   return {
@@ -123,6 +135,7 @@ function addItem(messages: ChatMessage[], one: z.infer<typeof item>): void {
   if ('role' in one) return void messages.push(messageOf(one));
   switch (one.type) {
     case 'reasoning':
+    case 'item_reference':
       return;
     case 'function_call_output':
       messages.push({ role: 'tool', tool_call_id: one.call_id, content: textOf(one.output) });

@@ -135,6 +135,49 @@ describe('a response', () => {
     });
   });
 
+  it('may be referred to item by item, by its own app, as long as it is kept', async () => {
+    bench.respond = (response) => {
+      openStream(response);
+      sendEvent(response, chunk({ content: 'I look.' }));
+      const call = { index: 0, id: 'a', function: { name: 'look', arguments: '{"at":1}' } };
+      sendEvent(response, chunk({ tool_calls: [call] }));
+      sendEvent(response, chunk({}, 'tool_calls'));
+      response.end();
+    };
+    const first = await client.responses.create({ model: 'smart', input: 'Look.', tools: [look] });
+    expect(first.output).toMatchObject([{ type: 'message' }, { type: 'function_call' }]);
+    const references = first.output.map(({ id }) => ({ type: 'item_reference' as const, id: id ?? '' }));
+    const input = [
+      { role: 'user' as const, content: 'Look.' },
+      ...references,
+      { type: 'function_call_output' as const, call_id: 'a', output: 'nothing' },
+    ];
+    const go = (more: object = {}) => client.responses.create({ model: 'smart', input, tools: [look], ...more });
+    bench.respond = answerWith('Nothing there.', usage);
+    expect((await go()).output_text).toBe('Nothing there.');
+    expect(bench.model.seen.at(-1)?.body['messages']).toEqual([
+      { role: 'user', content: 'Look.' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'nothing' },
+    ]);
+
+    const unkept = await client.responses.create({ model: 'smart', input: 'Say.', store: false });
+    const gone = { type: 'item_reference' as const, id: unkept.output[0]?.id ?? '' };
+    const refused = { status: 400, code: 'invalid_request', message: expect.stringContaining('send it whole') };
+    await expect(go({ input: [gone] })).rejects.toMatchObject({ ...refused, param: 'input.0.id' });
+    const replies = `update gateway.replies set thought = replace(thought, '"app":"demo"', '"app":"other"')`;
+    await bench.database.query(replies);
+    await expect(go()).rejects.toMatchObject({ ...refused, param: 'input.1.id' });
+    await bench.database.query(`update gateway.replies set thought = ''`);
+    await expect(go()).rejects.toMatchObject(refused);
+    const unknown = [{ type: 'computer_call', id: 'x' }] as never;
+    await expect(go({ input: unknown })).rejects.toMatchObject({ status: 400, param: 'input.0.type' });
+  });
+
   it('that ended at its limit is incomplete', async () => {
     bench.respond = (response) => {
       openStream(response);

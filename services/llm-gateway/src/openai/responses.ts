@@ -1,4 +1,4 @@
-/** POST /v1/responses: create and stream, with function tools. Responses are not kept. */
+/** POST /v1/responses: create and stream, with function tools. */
 import type { FastifyReply } from 'fastify';
 import type { Http } from '@pawl/service';
 import { answerOfAgent } from './agent-completions.ts';
@@ -10,22 +10,30 @@ import { answerCall } from './cached-call.ts';
 import type { CallAnswer } from './complete-call.ts';
 import { createEventStream } from './event-stream.ts';
 import { createEventTeller, responseBody, statusOf, type ResponseState, type StreamEvent } from './responses-bodies.ts';
-import { chatRequestOf, responsesRequestSchema, type ResponsesRequest } from './responses-request.ts';
+import type { KeptItems } from './kept-items.ts';
+import { chatRequestOf, isKept, responsesRequestSchema, type ResponsesRequest } from './responses-request.ts';
 import { denialOfError } from './stream-error.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 
-export function serveResponses(http: Http, deps: OpenAiDeps): void {
+export function serveResponses(http: Http, deps: OpenAiDeps & { items: KeptItems }): void {
   http.post('/v1/responses', { schema: { body: responsesRequestSchema } }, async (request, reply) => {
     const caller = callerOf(request, deps.authorizer);
     const { body } = request;
-    const chat = chatRequestOf(body);
+    const chat = chatRequestOf({ ...body, input: await deps.items.resolve(caller.app, body.input) });
     const agent = agentNameOf(body.model);
     const authorization = request.headers.authorization ?? '';
     const modelRequest = agent === undefined ? requestOf(deps.registry, caller, chat) : undefined;
     const answer = (onPiece: (piece: Piece) => void): Promise<Answer> =>
       deps.calls.run(reply.raw, async (signal) => {
         if (modelRequest)
-          return await answerCall(deps.callDeps, { caller, request: modelRequest, body, signal, onPiece });
+          return await answerCall(deps.callDeps, {
+            caller,
+            request: modelRequest,
+            body,
+            isKept: isKept(body),
+            signal,
+            onPiece,
+          });
         const call = { agent: agent ?? '', body: chat, caller, authorization };
         return { answer: await answerOfAgent(deps, call, signal), isReplay: true };
       });

@@ -4,6 +4,7 @@ import type { Http, Log } from '@pawl/service';
 import { createBodyGate } from './body-gate.ts';
 import { serveChatCompletions, type OpenAiDeps } from './chat-completions.ts';
 import { serveEmbeddings } from './embeddings.ts';
+import type { KeptItems } from './kept-items.ts';
 import { serveModels } from './models.ts';
 import { createOpenAiErrorHandler } from './openai-errors.ts';
 import { serveResponses } from './responses.ts';
@@ -14,7 +15,9 @@ export const bodyLimitBytes = 32 * 2 ** 20;
 /** Of large bodies under way together. A parsed body takes several times its bytes. */
 const largeBodiesBytesMax = 128 * 2 ** 20;
 
-export async function serveOpenAi(http: Http, deps: OpenAiDeps & { log: Log & FastifyBaseLogger }): Promise<void> {
+type ServeDeps = OpenAiDeps & { items: KeptItems; log: Log & FastifyBaseLogger };
+
+export async function serveOpenAi(http: Http, deps: ServeDeps): Promise<void> {
   await http.register(async (scope: Http) => {
     scope.setErrorHandler(createOpenAiErrorHandler(deps.log, bodyLimitBytes));
     scope.addHook('onRoute', (route) => {

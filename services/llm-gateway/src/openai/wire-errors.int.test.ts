@@ -119,10 +119,11 @@ describe('errors on the wire', () => {
   it('says what it does not take, by name', async () => {
     const take = (extra: object) => client.chat.completions.create({ ...ask, ...extra } as never);
     await expect(take({ service_tier: 'flex' })).rejects.toMatchObject({ status: 400, param: 'service_tier' });
-    await expect(take({ web_search_options: {} })).rejects.toMatchObject({ status: 400, code: 'invalid_request' });
+    await expect(take({ web_search_options: {} })).rejects.toMatchObject({ status: 400, param: 'web_search_options' });
     await expect(take({ logprobs: true })).rejects.toMatchObject({ status: 400, param: 'logprobs' });
     await expect(take({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] })).rejects.toMatchObject({
       status: 400,
+      param: 'messages.0.content.0.type',
     });
     await expect(take({ model: 'agent:helper' })).rejects.toMatchObject({ status: 422, code: 'not_supported' });
     const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${bench.gateway.url}/v1`, logLevel: 'off' });
