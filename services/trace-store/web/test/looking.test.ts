@@ -160,6 +160,11 @@ test('budgets and health say how things stand', async () => {
       expect.stringMatching(/Tools browser\s+7\s+0\s+1 min 1 s\s+Nobody takes it/),
     ]);
   await tab.getByText('Follows the log').waitFor();
+  await tab.getByRole('heading', { name: 'The last 24 hours' }).waitFor();
+  await expect
+    .poll(() => tab.getByRole('img', { name: /^Ended by a fault by hour: .* Lowest 0, highest 9\.$/ }).count())
+    .toBe(1);
+  await expect.poll(() => tab.getByRole('row', { name: /^execute_sql 24 25% 0 4\.2 s$/ }).count()).toBe(1);
   page.api.answerWith('/v1/tools', { status: 503, body: {} });
   await tab.locator('.service', { hasText: 'tool-runner' }).getByText('Does not answer').waitFor();
 });

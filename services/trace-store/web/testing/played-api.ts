@@ -9,6 +9,7 @@ import { compressJson } from '../../src/http/compress-json.ts';
 import { servePage } from '../../src/http/page.ts';
 import type { TracedRun } from '../../src/http/run-view.ts';
 import { recordOfFact, type TraceRecord } from '../src/record/trace.ts';
+import { playOverviews } from './played-overviews.ts';
 
 export const key = 'key-of-demo';
 const inlineBytesMax = 65_536;
@@ -72,7 +73,7 @@ export async function startPlayedApi(): Promise<PlayedApi> {
   });
   playTraces(http, state);
   playRuns(http, state);
-  playBudgets(http);
+  playOverviews(http);
   playFiles(http, state);
   const listening = listen({ host: '127.0.0.1', port: 0 });
   await listening.start();
@@ -226,80 +227,6 @@ function playFiles(http: Http, { files }: State): void {
     if (!file) return sendProblem(reply, problem('not_found', 'there is no such result'));
     return reply.type(file.type).send(file.bytes);
   });
-}
-
-function playBudgets(http: Http): void {
-  const spec = { scope: { app: 'demo' }, limit: { amount: '20.00', currency: 'USD' }, window: 'day' };
-  const tokens = { scope: { app: 'demo', agent: 'sales-analyst' }, limit: { tokens: 1_000_000 }, window: 'month' };
-  const reais = { scope: { app: 'demo', user: 'ana' }, limit: { amount: '100.00', currency: 'BRL' }, window: 'total' };
-  const atOnce = { scope: { app: 'demo', key: 'key_1' }, limit: { concurrent: 8 }, window: 'minute' };
-  http.get('/v1/budgets', async () => ({
-    items: [
-      { metadata: { app: 'demo', name: 'daily' }, spec },
-      { metadata: { app: 'demo', name: 'analyst-tokens' }, spec: tokens },
-      { metadata: { app: 'demo', name: 'reais' }, spec: reais },
-      { metadata: { app: 'demo', name: 'at-once' }, spec: atOnce },
-    ],
-  }));
-  http.get<{ Params: { name: string } }>('/v1/budgets/:name/state', async (request) => {
-    if (request.params.name === 'analyst-tokens') {
-      const window = windowOf(28 * 24 * hourMs);
-      return { limit: { tokens: 1_000_000 }, held: { tokens: 12_000 }, spent: { tokens: 214_380 }, window };
-    }
-    if (request.params.name === 'reais') {
-      const money = (amount: string, nanoUsd: string) => ({ nanoUsd, amount, currency: 'BRL' });
-      const figures = { held: money('0.00', '0'), spent: money('12.50', '2500000000') };
-      return { limit: money('100.00', '20000000000'), ...figures, window: { from: null, to: null } };
-    }
-    if (request.params.name === 'at-once') {
-      const window = windowOf(hourMs);
-      return { limit: { concurrent: 8 }, held: { concurrent: 3 }, spent: { concurrent: 0 }, window };
-    }
-    const window = windowOf(24 * hourMs);
-    const money = (nano: bigint) => viewNanoUsd(nano);
-    return { limit: money(20_000_000_000n), held: money(1_250_000_000n), spent: money(14_637_200_000n), window };
-  });
-  http.get<{ Querystring: { by?: string; from?: string } }>('/v1/spend', async ({ query: { by = 'day', from } }) => ({
-    items: from === undefined ? days : spentSince(by, from),
-  }));
-  const days = Array.from({ length: 14 }, (_, at) => ({
-    day: `2026-11-${String(at + 16).padStart(2, '0')}`,
-    cost: viewNanoUsd(BigInt(Math.round(4e9 + 3e9 * Math.sin(at) + at * 6e8))),
-  }));
-  http.get('/v1/traces/queues', async () => ({
-    queues: [
-      { work: 'think', queue: 'interactive', waiting: 2, underWay: 4, oldestWaitingMs: 400, asking: 1 },
-      { work: 'think', queue: 'batch', waiting: 12_400, underWay: 8, oldestWaitingMs: 95_000, asking: 0 },
-      { work: 'act', queue: 'default', waiting: 0, underWay: 0, oldestWaitingMs: 0, asking: 3 },
-      { work: 'act', queue: 'browser', waiting: 7, underWay: 0, oldestWaitingMs: 61_000, asking: 0 },
-    ],
-    log: { factsBehind: 0 },
-  }));
-  http.get('/v1/tools', async () => ({ items: [] }));
-}
-
-const hourMs = 3_600_000;
-
-/** A window of which half is over. */
-function windowOf(lengthMs: number) {
-  const at = (ms: number) => new Date(Math.floor((Date.now() + ms) / hourMs) * hourMs).toISOString();
-  return { from: at(-lengthMs / 2), to: at(lengthMs / 2) };
-}
-
-/** What was spent since then: of money most of it early, of tokens little by little. */
-function spentSince(by: string, from: string) {
-  const agent = by.includes('agent') ? { agent: 'sales-analyst' } : {};
-  const stepMs = by.includes('hour') ? hourMs : 24 * hourMs;
-  return Array.from({ length: 12 }, (_, at) => ({
-    [by.includes('hour') ? 'hour' : 'day']: new Date(Date.parse(from) + at * stepMs)
-      .toISOString()
-      .slice(0, by.includes('hour') ? undefined : 10),
-    ...agent,
-    calls: 10,
-    inputTokens: 16_000,
-    outputTokens: 1_865,
-    cost: viewNanoUsd(BigInt(at === 2 ? 6_637_200_000 : 727_000_000)),
-  }));
 }
 
 function eventOf(fact: Fact, id: number): string {

@@ -4,6 +4,7 @@
  */
 import type { Approval, ObservationStatus, StopReason } from '@pawl/contracts';
 import { ExactNumber, isExactRecord, isScalar, parseExact, type ExactRecord, type ExactValue } from './exact-json.ts';
+import { costOfNano } from './format.ts';
 import { keyFiguresOf } from './key-figures.ts';
 import { voidOf, type Story, type StoryCall } from './story.ts';
 import { tableOf } from './table.ts';
@@ -49,8 +50,8 @@ export type Explanation = {
   isIncomplete: boolean;
   /** Why it was cancelled, in the words of who did. */
   cancelReason: string | undefined;
-  /** How much it was allowed, by the stop reason that says that it was used up. */
-  allowed: Partial<Record<StopReason, number>>;
+  /** How much it was allowed, by the stop reason that says that it was used up. `max_spend`: decimal text, USD. */
+  allowed: Partial<Record<Exclude<StopReason, 'max_spend'>, number>> & { max_spend?: string };
 };
 
 const argsMax = 4;
@@ -197,6 +198,6 @@ function allowedOf({ started, notes, turns }: Story): Explanation['allowed'] {
     max_steps: limits.steps,
     max_tool_calls: limits.toolCalls,
     deadline: limits.wallClockMs,
-    max_spend: Number(limits.spendNanoUsd) / 1e9,
+    max_spend: costOfNano(limits.spendNanoUsd).amount,
   };
 }

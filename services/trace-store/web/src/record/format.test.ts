@@ -61,6 +61,7 @@ describe('money and time', () => {
     ['11061000', '$0.0111'],
     ['0', '$0'],
     ['1', '< $0.0001'],
+    ['400000000', '$0.40'],
     ['1234567890000', '$1,234.57'],
   ])('%s nano-USD reads %s', (nano, shown) => expect(formatCost(costOfNano(nano))).toBe(shown));
 

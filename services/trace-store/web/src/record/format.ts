@@ -61,6 +61,11 @@ export function formatShort(value: number, language: Language = 'en'): string {
   return new Intl.NumberFormat(localeOf[language], format).format(value);
 }
 
+/** `0.042` → `4.2%`. */
+export function formatPercent(share: number, language: Language = 'en'): string {
+  return new Intl.NumberFormat(localeOf[language], { style: 'percent', maximumFractionDigits: 1 }).format(share);
+}
+
 /** `640 byte`, `2.4 MB`. */
 export function formatSize(bytes: number, language: Language = 'en'): string {
   const [unit, size] =
@@ -72,11 +77,12 @@ export function formatSize(bytes: number, language: Language = 'en'): string {
 /** An amount in a currency, USD where none is named. */
 export type Cost = Pick<MoneyView, 'amount'> & { currency?: string };
 
-/** `USD 0.011061` → `$0.0111`: four decimals below one, two above; `< $0.0001` for less than that. */
+/** `USD 0.011061` → `$0.0111`: four decimals below one unless it is whole cents, two above; `< $0.0001` for less than that. */
 export function formatCost(cost: Cost | undefined, language: Language = 'en'): string {
   if (!cost) return '–';
   const amount = Number(cost.amount);
-  const digits = amount === 0 ? 0 : Math.abs(amount) >= 1 ? 2 : 4;
+  const isCents = /^-?\d+\.\d{2}0*$/.test(cost.amount);
+  const digits = amount === 0 ? 0 : Math.abs(amount) >= 1 || isCents ? 2 : 4;
   const format = new Intl.NumberFormat(localeOf[language], {
     style: 'currency',
     currency: cost.currency ?? 'USD',

@@ -120,7 +120,11 @@ describe('an explanation', () => {
     expect(explanation.notDone).toMatchObject([
       { tool: 'execute_sql', args: [], isMadeGood: false, outcome: { status: 'error', code: 'tool_failed' } },
     ]);
-    expect(explanation).toMatchObject({ unclear: [], isIncomplete: false, allowed: { max_steps: 10, max_spend: 0.4 } });
+    expect(explanation).toMatchObject({
+      unclear: [],
+      isIncomplete: false,
+      allowed: { max_steps: 10, max_spend: '0.400000000' },
+    });
     expect(JSON.stringify(explanation)).not.toMatch(/Known|select/);
   });
 

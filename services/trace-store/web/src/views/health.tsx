@@ -8,6 +8,7 @@ import { Chip, toneOfStop, type Tone } from '../ui/chip.tsx';
 import { Loading } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { useWords } from '../words/words.tsx';
+import { DayFigures } from './day-figures.tsx';
 import { QueueTable } from './queue-table.tsx';
 
 const refreshMs = 5_000;
@@ -42,6 +43,7 @@ export function Health() {
         ))}
       </div>
       <QueueTable />
+      <DayFigures />
       {runs.data && runs.data.items.length > 0 && <Recent runs={runs.data.items} />}
     </>
   );

@@ -131,8 +131,7 @@ function Allowed({ run: { stopReason }, allowed }: { run: TracedRun; allowed: Ex
     return say('allowed.steps', { count: steps, shown: count(steps) });
   if (stopReason === 'max_tool_calls' && calls !== undefined)
     return say('allowed.calls', { count: calls, shown: count(calls) });
-  if (stopReason === 'max_spend' && spend !== undefined)
-    return say('allowed.spend', { cost: cost({ amount: String(spend) }) });
+  if (stopReason === 'max_spend' && spend !== undefined) return say('allowed.spend', { cost: cost({ amount: spend }) });
   if (stopReason === 'deadline' && deadline !== undefined) return say('allowed.time', { duration: duration(deadline) });
   return null;
 }

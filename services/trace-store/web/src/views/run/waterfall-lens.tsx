@@ -119,7 +119,9 @@ function Row({ bar, totalMs }: { bar: Bar; totalMs: number }) {
       <span className="span-name">
         {bar.kind === 'thought' && bar.step !== null && <span className="quiet">{bar.step}</span>}
         {bar.m === undefined ? (
-          <span>{name}</span>
+          <span className="name" title={name}>
+            {name}
+          </span>
         ) : (
           <Link to={addressWith(query, { lens: 'cards', at: String(bar.m) })} title={bar.model}>
             {name}
