@@ -61,7 +61,7 @@ export function createTraceMetrics(options: TraceMetricsOptions): TraceMetrics {
       pawl_traces_set_aside: {
         help: 'Messages of the run log that could not be kept, within the last hour, by reason',
         labelNames: ['reason'],
-        valuesOf: (counts) => counts.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+        valuesOf: (counts) => Object.entries(counts).map(([reason, value]) => ({ labels: { reason }, value })),
       },
     },
   });

@@ -3,7 +3,7 @@ import type { Database } from '@pawl/db';
 import { countMore, listApps, recountOutdated } from '../store/figures.ts';
 
 /** How long one round may go on; the next one goes on from there. */
-const roundMs = 10_000;
+const roundMs = 3_000;
 
 export async function keepFigures(database: Database): Promise<void> {
   const beganAtMs = performance.now();

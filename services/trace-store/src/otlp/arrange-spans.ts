@@ -2,6 +2,7 @@
  * The records of spans as a story of turns, in the shape of a Pawl run: which thought is which, which call belongs to which
  * thought, what was asked and how it ended. Pure; the same set of spans gives the same story, whatever the order they came in.
  *
+ * Where the spans say which round of the loop they are of, that is the step; else each thought is one.
  * Spans whose parent never came are told apart (`isOrphan`); once it comes, they are not any more. Spans that tell a call
  * once more (`isRepeat`) are neither thoughts nor calls of the story.
  */
@@ -38,12 +39,16 @@ export function arrangeSpans(records: readonly StoredRecord[], run: RunOfSpans):
   }));
   const inOrder = all.toSorted((left, right) => left.sequence - right.sequence || compare(left.slot, right.slot));
   const turns = turnsOf(inOrder);
+  const rounds = roundsOf(all);
   const [first] = inOrder;
   if (!first) return [];
   return [
     ...startOf(run, first),
     ...inOrder.filter(({ kind }) => kind === 'span'),
-    ...turns.flatMap((turn, m) => [...(turn.thought ? [asThought(turn.thought, m)] : []), ...actsOf(turn, m, first)]),
+    ...turns.flatMap((turn, m) => {
+      const place = { m, step: rounds(turn.thought ?? turn.observed[0]) ?? m + 1 };
+      return [...(turn.thought ? [asThought(turn.thought, place)] : []), ...actsOf(turn, place, first)];
+    }),
     ...endOf(run, first, turns.length),
   ];
 }
@@ -75,12 +80,42 @@ function askedBy({ body }: StoredRecord): Call[] {
   return (calls ?? []).map(({ id, tool, args }) => ({ callId: id, tool, args }));
 }
 
-function asThought(record: ArrangedRecord, m: number): ArrangedRecord {
-  return { ...record, slot: `thought.${m}`, m, step: m + 1, body: withNumbers(record.body, `"m":${m}`) };
+type Place = { m: number; step: number };
+
+/** How far up a span looks for the round that it is of. */
+const roundLevelsMax = 16;
+
+/** Finds the round of a span: what it says itself, or the nearest around it that does. */
+function roundsOf(records: readonly ArrangedRecord[]): (record: ArrangedRecord | undefined) => number | undefined {
+  const byId = new Map(records.map((record) => [record.spanId, record]));
+  const said = new Map(records.flatMap((record) => roundIn(record)));
+  return (record) => {
+    let at = record;
+    for (let level = 0; at && level < roundLevelsMax && said.size > 0; level++) {
+      const round = said.get(at);
+      if (round !== undefined) return round;
+      at = byId.get(at.parentSpanId);
+    }
+    return undefined;
+  };
+}
+
+const roundSchema = z.object({
+  attributes: z.object({ 'gen_ai.react.round': z.coerce.number().int().min(1).max(1e6) }),
+});
+
+function roundIn(record: ArrangedRecord): [ArrangedRecord, number][] {
+  if (!record.body?.includes('gen_ai.react.round')) return [];
+  const round = roundSchema.safeParse(JSON.parse(record.body)).data?.attributes['gen_ai.react.round'];
+  return round === undefined ? [] : [[record, round]];
+}
+
+function asThought(record: ArrangedRecord, { m, step }: Place): ArrangedRecord {
+  return { ...record, slot: `thought.${m}`, m, step, body: withNumbers(record.body, `"m":${m}`) };
 }
 
 /** What was done of a turn: the decision, which no span tells, and each result. */
-function actsOf(turn: Turn, m: number, first: ArrangedRecord): ArrangedRecord[] {
+function actsOf(turn: Turn, { m, step }: Place, first: ArrangedRecord): ArrangedRecord[] {
   const calls = [...turn.asked];
   const taken = new Set<number>();
   const observed = turn.observed.map((record): ArrangedRecord => {
@@ -89,7 +124,7 @@ function actsOf(turn: Turn, m: number, first: ArrangedRecord): ArrangedRecord[] 
     taken.add(i);
     const body = withNumbers(record.body, `"m":${m},"i":${i}`);
     const callId = calls[i]?.callId || record.callId;
-    return { ...record, slot: `observed.${m}.${i}`, m, i, step: m + 1, callId, body };
+    return { ...record, slot: `observed.${m}.${i}`, m, i, step, callId, body };
   });
   if (calls.length === 0) return [];
   const source = turn.thought ?? turn.observed[0] ?? first;
@@ -97,10 +132,10 @@ function actsOf(turn: Turn, m: number, first: ArrangedRecord): ArrangedRecord[] 
     slot: `acted.${m}`,
     kind: 'acted',
     m,
-    step: m + 1,
+    step,
     calls: calls.length,
     startedAt: source.at,
-    body: { kind: 'acted', m, step: m + 1, calls: calls.map((call, i) => ({ i, ...call, admission: 'run' })) },
+    body: { kind: 'acted', m, step, calls: calls.map((call, i) => ({ i, ...call, admission: 'run' })) },
   });
   return [acted, ...observed.toSorted((left, right) => (left.i ?? 0) - (right.i ?? 0))];
 }

@@ -156,6 +156,14 @@ export type SpanAbout = {
   answer: string | null;
 };
 
+const sessionNames = [
+  'gen_ai.conversation.id',
+  'session.id',
+  'traceloop.association.properties.session_id',
+  'ai.telemetry.metadata.sessionId',
+];
+const userNames = ['user.id', 'enduser.id', 'traceloop.association.properties.user_id', 'ai.telemetry.metadata.userId'];
+
 /** What the outermost span says of its run. */
 export function aboutOf(span: OtlpSpan): SpanAbout {
   const { attributes, resource, name } = span;
@@ -165,9 +173,8 @@ export function aboutOf(span: OtlpSpan): SpanAbout {
     agent:
       textIn(attributes, 'gen_ai.agent.name', 'agent.name', 'llm.agent.name', 'traceloop.entity.name') ??
       (textIn(resource, 'service.name') || name),
-    session:
-      textIn(attributes, 'gen_ai.conversation.id', 'session.id', 'traceloop.association.properties.session_id') ?? null,
-    user: textIn(attributes, 'user.id', 'enduser.id', 'traceloop.association.properties.user_id') ?? null,
+    session: textIn(attributes, ...sessionNames) ?? null,
+    user: textIn(attributes, ...userNames) ?? null,
     question: asked?.text ?? '',
     answer: output.findLast(({ text }) => text !== '')?.text ?? null,
   };

@@ -89,6 +89,7 @@ test('is erased whether it has ended or not, and late spans of it stay out', asy
   await send([{ ...agent, attributes, parentSpanId: '8'.repeat(16) }]);
   const runId = await runOf(traceId);
   const path = '/v1/traces/erasures';
+  expect((await store.ask('GET', '/v1/traces/export?user=leaver')).text).toContain(runId);
   const asked = () => store.ask('POST', path, { key: 'key-of-demo.operator', body: { user: 'leaver' } });
   const { id } = (await eventually(async () => {
     const answer = await asked();
@@ -100,6 +101,8 @@ test('is erased whether it has ended or not, and late spans of it stay out', asy
   });
   await send(rest.map((span) => ({ ...span, startNano: span.startNano - 5_000_000_000n })));
   expect([await store.countOf(runId), await runOf(traceId)]).toEqual([0, '']);
+  const notes = await store.database.query(`select detail from traces.reads where action = 'export'`);
+  expect(notes).toEqual([{ detail: expect.stringMatching(/^\{"user":"sha256:[0-9a-f]{64}"\}$/) }]);
 });
 
 test('T1: a span that Postgres refuses is counted, and its neighbours are kept', async () => {

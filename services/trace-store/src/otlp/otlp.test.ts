@@ -95,6 +95,16 @@ describe('an agent run', () => {
     expect(orphans([...rest, agent as OtlpSpan])).toEqual([]);
   });
 
+  test('that says its rounds has them for steps, whatever is between the round and its calls', () => {
+    const [agent, first, tool, second] = agentSpans('genai', traceId) as [OtlpSpan, OtlpSpan, OtlpSpan, OtlpSpan];
+    const round = { ...agent, spanId: '7'.repeat(16), parentSpanId: agent.spanId, name: 'react step' };
+    const stepped = { ...round, attributes: { 'gen_ai.span.kind': 'STEP', 'gen_ai.react.round': 4 } };
+    const plain = { ...round, spanId: '6'.repeat(16), parentSpanId: round.spanId, attributes: {} };
+    const inside = [first, tool, second].map((span) => ({ ...span, parentSpanId: plain.spanId }));
+    const steps = storyOf([agent, stepped, plain, ...inside]).flatMap(({ step }) => step ?? []);
+    expect(steps).toEqual([4, 4, 4, 4]);
+  });
+
   test('tells a conversation that is sent again at every call in pieces that are the same', () => {
     const [, first, , second] = agentSpans('genai', traceId).map((span) => entryOfSpan(span, run).record.pieces ?? []);
     expect(second).toContain(first?.[1]);

@@ -142,8 +142,14 @@ export async function noteProgress(database: Database, id: string, left: Left): 
   ]);
 }
 
-/** Closes the job with its proof and forgets whom it was about. */
+/** Closes the job with its proof and forgets whom it was about, also where notes of reads name them. */
 export async function finishErasure(database: Database, id: string, proof: string): Promise<void> {
+  await database.query(
+    `update traces.reads set detail = replace(detail, to_json(erasures.user_id)::text, '"sha256:' || user_sha256 || '"')
+     from traces.erasures where erasures.id = $1 and reads.app = erasures.app
+       and position(to_json(erasures.user_id)::text in detail) > 0`,
+    [id],
+  );
   await database.query('update traces.erasures set finished_at = now(), user_id = null, proof = $2 where id = $1', [
     id,
     proof,

@@ -1,6 +1,6 @@
 /** SQL of `traces.rejected`: messages that could not be kept. */
 import type { Queryable } from '@pawl/db';
-import type { RejectedMessage } from '../record/fact-message.ts';
+import type { RejectedMessage, RejectReason } from '../record/fact-message.ts';
 import { safeText } from '../record/safe-text.ts';
 import { columnArrays, unnestColumns, type Column } from './column-arrays.ts';
 
@@ -45,12 +45,24 @@ export async function readUnreadable(
   return rows.map(({ slot, reason, size }) => ({ slot, reason, sizeBytes: Number(size) }));
 }
 
-/** How many messages were set aside within the last hour, by reason. */
-export async function countSetAside(client: Queryable): Promise<{ reason: string; count: number }[]> {
+const noneSetAside: Readonly<Record<RejectReason, number>> = {
+  unknown_subject: 0,
+  invalid_utf8: 0,
+  invalid_json: 0,
+  too_deep: 0,
+  not_a_fact: 0,
+  wrong_address: 0,
+  redaction_failed: 0,
+  claim_missing: 0,
+  refused_by_database: 0,
+};
+
+/** How many messages were set aside within the last hour, by each reason that there is. */
+export async function countSetAside(client: Queryable): Promise<Record<string, number>> {
   const rows = await client.query<{ reason: string; count: string }>(
     `select reason, count(*) as count from traces.rejected where seen_at > now() - interval '1 hour' group by reason`,
   );
-  return rows.map(({ reason, count }) => ({ reason, count: Number(count) }));
+  return { ...noneSetAside, ...Object.fromEntries(rows.map(({ reason, count }) => [reason, Number(count)])) };
 }
 
 function orderOf(rejected: RejectedMessage): string {
