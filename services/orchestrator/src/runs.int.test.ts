@@ -121,7 +121,11 @@ describe('a run', () => {
     expect(first.body.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
     const second = await request<{ items: RunView[] }>(runs(`?limit=2&cursor=${first.body.next}`));
     expect(second.body.items[0]?.id).toBe(ids[2]);
-    expect((await request(runs('?cursor=rubbish'))).body).toMatchObject({ status: 400, code: 'invalid_request' });
+    const forged = Buffer.from('{"createdAt":"0000-01-01T00:00:00Z","id":"x"}').toString('base64url');
+    for (const cursor of ['rubbish', forged]) {
+      const refused = await request(runs(`?cursor=${cursor}`));
+      expect(refused.body).toMatchObject({ status: 400, code: 'invalid_request' });
+    }
   });
 });
 

@@ -11,7 +11,9 @@ const query = z.strictObject({
   cursor: z.string().max(500).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 });
-const cursorSchema = z.strictObject({ createdAt: z.iso.datetime(), id: z.string() });
+/** Years that Postgres knows. */
+const timeSchema = z.iso.datetime().refine((text) => !text.startsWith('0000'));
+const cursorSchema = z.strictObject({ createdAt: timeSchema, id: z.string() });
 
 export function listRunsRoute(http: Http, using: { authorizer: Authorizer; store: RunStore; readRun: ReadRun }): void {
   http.get('/v1/runs', { schema: { querystring: query } }, async (request) => {

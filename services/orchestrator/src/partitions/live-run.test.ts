@@ -32,6 +32,26 @@ function runWith(definition: Definition) {
   return { run, effects, errors };
 }
 
+test('what failed is tried again a second later, also where the clock of the machine is set back meanwhile', async () => {
+  let tries = 0;
+  const run = createLiveRun({
+    started: started(),
+    perform: () => ((tries += 1) === 1 ? Promise.reject(new Error('NATS is away')) : Promise.resolve()),
+    changedAtMs: () => undefined,
+    isOwned: () => true,
+    onError: () => {},
+  });
+  run.define(definitionWith([{ name: 'search' }]));
+  run.drive();
+  await vi.advanceTimersByTimeAsync(100);
+  run.tick();
+  expect(tries).toBe(1);
+  vi.setSystemTime(startMs - 3_600_000);
+  vi.advanceTimersByTime(1_000);
+  run.tick();
+  expect(tries).toBe(2);
+});
+
 describe('a run about which we make a mistake', () => {
   test('waits, and is tried again, without harm to whoever drives it', () => {
     const { run, effects, errors } = runWith(brokenDefinition());

@@ -42,13 +42,15 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
   let state = startOf(options.started);
   let definition: Definition | undefined;
   let wakeAtMs = Number.POSITIVE_INFINITY;
+  // What is tried again is measured, not dated: the clock of a machine may be set back.
+  let retryAtMs = Number.POSITIVE_INFINITY;
   const doneAtMs = new Map<string, number>();
 
   const attempt = (effect: Effect, key: string, of: Definition) => {
     doneAtMs.set(key, performance.now());
     options.perform(effect, { state, definition: of }).catch((error: unknown) => {
       doneAtMs.delete(key);
-      wakeAtMs = Math.min(wakeAtMs, Date.now() + retryAfterMs);
+      retryAtMs = Math.min(retryAtMs, performance.now() + retryAfterMs);
       options.onError(error, { runId: options.started.runId, action: key });
     });
   };
@@ -68,6 +70,7 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
 
   const drive = () => {
     if (!definition || !options.isOwned()) return;
+    retryAtMs = Number.POSITIVE_INFINITY;
     const actions = actionsOf(definition, Date.now());
     wakeAtMs = Math.min(Infinity, ...actions.map((action) => (action.type === 'wake' ? action.atMs : Infinity)));
     const wanted = new Set<string>();
@@ -93,7 +96,7 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
     tick() {
       const overdueSinceMs = performance.now() - redriveAfterMs;
       const isOverdue = doneAtMs.values().some((atMs) => atMs < overdueSinceMs);
-      if (isOverdue || Date.now() >= wakeAtMs) drive();
+      if (isOverdue || performance.now() >= retryAtMs || Date.now() >= wakeAtMs) drive();
     },
   };
 }
