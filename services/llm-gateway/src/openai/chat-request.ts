@@ -10,6 +10,10 @@ const image = z.object({
   type: z.literal('image_url'),
   image_url: z.object({ url: z.string().max(30_000_000), detail: z.enum(['auto', 'low', 'high']).optional() }),
 });
+/** What a model said instead of an answer. It goes on as text, since not all endpoints know it. */
+const refusal = z
+  .object({ type: z.literal('refusal'), refusal: z.string() })
+  .transform(({ refusal: said }) => ({ type: 'text' as const, text: said }));
 const texts = z.union([z.string(), z.array(text).min(1)]);
 const name = z.string().max(200).optional();
 
@@ -29,7 +33,7 @@ const message = z.discriminatedUnion('role', [
   }),
   z.object({
     role: z.literal('assistant'),
-    content: texts.nullish(),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, refusal]))]).nullish(),
     refusal: z.string().nullish(),
     tool_calls: z.array(toolCall).max(1_000).optional(),
     name,
@@ -98,6 +102,10 @@ const withoutEffect = {
   service_tier: z.enum(['auto', 'default'], 'only auto and default: other tiers have other prices').nullish(),
   modalities: z.array(z.literal('text', 'only text is supported')).nullish(),
   logprobs: z.literal(false, 'log probabilities are not supported').nullish(),
+  top_logprobs: z.literal(0, 'log probabilities are not supported').nullish(),
+  prompt_cache_retention: z.string().max(20).nullish(),
+  functions: z.null('not supported any more: use tools').optional(),
+  function_call: z.null('not supported any more: use tool_choice').optional(),
 };
 
 export const chatRequestSchema = z.strictObject({

@@ -77,6 +77,10 @@ export const responsesRequestSchema = z.strictObject({
   user: z.string().max(500).nullish(),
   safety_identifier: z.string().max(500).nullish(),
   prompt_cache_key: z.string().max(200).nullish(),
+  prompt_cache_retention: z.string().max(20).nullish(),
+  top_logprobs: z.literal(0, 'log probabilities are not supported').nullish(),
+  max_tool_calls: z.null('for tools of the provider, which are not supported').optional(),
+  prompt: z.null('prompts are not kept: send instructions and input').optional(),
   stream_options: z.object({ include_obfuscation: z.boolean().nullish() }).nullish(),
 });
 export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;

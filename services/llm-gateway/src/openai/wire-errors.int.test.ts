@@ -120,6 +120,7 @@ describe('errors on the wire', () => {
     const take = (extra: object) => client.chat.completions.create({ ...ask, ...extra } as never);
     await expect(take({ service_tier: 'flex' })).rejects.toMatchObject({ status: 400, param: 'service_tier' });
     await expect(take({ web_search_options: {} })).rejects.toMatchObject({ status: 400, param: 'web_search_options' });
+    await expect(take({ functions: [] })).rejects.toMatchObject({ status: 400, param: 'functions' });
     await expect(take({ logprobs: true })).rejects.toMatchObject({ status: 400, param: 'logprobs' });
     await expect(take({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] })).rejects.toMatchObject({
       status: 400,

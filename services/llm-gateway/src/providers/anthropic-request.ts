@@ -95,15 +95,20 @@ function conversationOf(messages: readonly ChatMessage[]): MessageParam[] {
 function blocksOf(message: ChatMessage): Block[] {
   if (message.role === 'tool') {
     const content = textOf(message.content);
-    return [{ type: 'tool_result', tool_use_id: message.tool_call_id ?? '', content }];
+    return [{ type: 'tool_result', tool_use_id: idOf(message.tool_call_id ?? ''), content }];
   }
   const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }) => ({
     type: 'tool_use' as const,
-    id,
+    id: idOf(id),
     name,
     input: inputOf(args),
   }));
   return [...contentBlocksOf(message.content), ...calls];
+}
+
+/** Ids of calls that another provider gave may hold what is refused there. */
+function idOf(callId: string): string {
+  return callId.replaceAll(/[^\w-]/g, '_') || '_';
 }
 
 /** Empty texts are refused there. */

@@ -95,9 +95,9 @@ describe("Anthropic's own API", () => {
         messages: [
           { role: 'system', content: 'Be brief.' },
           { role: 'user', content: 'Look twice.' },
-          { role: 'assistant', content: '', tool_calls: [call('a', '{"at":1}'), call('b', 'no json')] },
+          { role: 'assistant', content: '', tool_calls: [call('a', '{"at":1}'), call('functions.b:0', 'no json')] },
           { role: 'tool', tool_call_id: 'a', content: '1' },
-          { role: 'tool', tool_call_id: 'b', content: '2' },
+          { role: 'tool', tool_call_id: 'functions.b:0', content: '2' },
           { role: 'user', content: 'And?' },
         ],
       }),
@@ -116,14 +116,14 @@ describe("Anthropic's own API", () => {
           role: 'assistant',
           content: [
             { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } },
-            { type: 'tool_use', id: 'b', name: 'look', input: { invalid_arguments: 'no json' } },
+            { type: 'tool_use', id: 'functions_b_0', name: 'look', input: { invalid_arguments: 'no json' } },
           ],
         },
         {
           role: 'user',
           content: [
             { type: 'tool_result', tool_use_id: 'a', content: '1' },
-            { type: 'tool_result', tool_use_id: 'b', content: '2' },
+            { type: 'tool_result', tool_use_id: 'functions_b_0', content: '2' },
             { type: 'text', text: 'And?' },
           ],
         },
