@@ -29,10 +29,15 @@ export async function storeWorkBody(bus: Bus, body: Uint8Array): Promise<string>
 
 /** In small pieces: the client copies what it was given for each message of 128 KiB that it sends. */
 async function putBody(bus: Bus, name: string, body: Uint8Array): Promise<void> {
-  function* pieces() {
-    for (let from = 0; from < body.length; from += pieceBytes) yield body.subarray(from, from + pieceBytes);
-  }
-  await orUnavailable(bus.claims.put({ name }, ReadableStream.from(pieces())), 30_000);
+  let from = 0;
+  const pieces = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (from < body.length) controller.enqueue(body.subarray(from, from + pieceBytes));
+      else controller.close();
+      from += pieceBytes;
+    },
+  });
+  await orUnavailable(bus.claims.put({ name }, pieces), 30_000);
 }
 
 /** Throws `UnavailableError` when it is not there. */
