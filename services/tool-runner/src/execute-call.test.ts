@@ -1,15 +1,20 @@
 import { parseArguments } from '@pawl/calls';
 import { UnavailableError } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
-import { describe, expect, test } from 'vitest';
-import { createCircuits } from './call/circuit.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createCircuits, type Circuits } from './call/circuit.ts';
+import { refusal } from './call/outcome.ts';
 import { executeCall } from './execute-call.ts';
 import { toolOf } from './testing/runner-bench.ts';
 import type { Kind } from './kinds/kind.ts';
 
 /** What comes of a call whose kind throws this, each time. */
 async function outcomeOf(thrown: Error) {
-  const kind: Kind = { check: () => {}, close: async () => {}, execute: () => Promise.reject(thrown) };
+  return await outcomeFrom(() => Promise.reject(thrown), createCircuits());
+}
+
+async function outcomeFrom(execute: Kind['execute'], circuits: Circuits) {
+  const kind: Kind = { check: () => {}, close: async () => {}, execute };
   const parsed = parseArguments('{}');
   if ('failure' in parsed) throw new Error(parsed.failure.message);
   return await executeCall({
@@ -30,9 +35,8 @@ async function outcomeOf(thrown: Error) {
       askedAtMs: undefined,
       callTool: () => Promise.reject(new Error('unused')),
     },
-    circuits: createCircuits(),
+    circuits,
     times: { timeoutMs: 30_000, idleMs: undefined },
-    now: () => 0,
     lateCalls: { underWay: 0 },
   });
 }
@@ -52,5 +56,26 @@ describe('what a kind throws', () => {
       rawError: expect.stringContaining('a bug'),
     });
     expect(attempt).toBe(1);
+  });
+});
+
+describe('an upstream that rests', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  test('is asked again after ten seconds, also where the clock of the machine is set back meanwhile', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    const circuits = createCircuits();
+    let asked = 0;
+    const ask = () =>
+      outcomeFrom(() => {
+        asked += 1;
+        return Promise.resolve(refusal('tool_unreachable', 'It is not there.'));
+      }, circuits);
+    for (let times = 0; times < 10; times += 1) await ask();
+    const before = asked;
+    vi.setSystemTime(Date.now() - 3_600_000);
+    vi.advanceTimersByTime(10_001);
+    await ask();
+    expect(asked).toBeGreaterThan(before);
   });
 });

@@ -16,7 +16,6 @@ export type Execution = {
   call: KindCall;
   circuits: Circuits;
   times: CallTimes;
-  now: () => number;
   /** Gets the outcome of a call that was given up because its time was over. Without it such a call is broken off at once. */
   onLate?: (outcome: Outcome) => Promise<void>;
   /** Shared by all calls of the process. */
@@ -32,12 +31,12 @@ const retryDelayMs = 100;
 const lateWithinMs = 60_000;
 
 export async function executeCall(execution: Execution): Promise<{ outcome: Outcome; attempt: number }> {
-  const { call, circuits, now } = execution;
+  const { call, circuits } = execution;
   const upstream = upstreamOf(call.tool);
   for (let attempt = 1; ; attempt += 1) {
-    if (upstream !== undefined && !circuits.mayCall(upstream, now())) return { outcome: resting, attempt };
+    if (upstream !== undefined && !circuits.mayCall(upstream, performance.now())) return { outcome: resting, attempt };
     const outcome = await executeOnce(execution);
-    if (upstream !== undefined) circuits.tell(upstream, outcome, now());
+    if (upstream !== undefined) circuits.tell(upstream, outcome, performance.now());
     if (!mayTryAgain(call.tool.spec, outcome, attempt)) return { outcome, attempt };
     const isOver = await delay(retryDelayMs, false, { signal: call.signal }).catch(() => true);
     if (isOver) return { outcome, attempt };

@@ -90,7 +90,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       const ofRun = askRunLog(request, options.runLog);
       const call = kindCall(request, { args, effectKey, deadlineAtMs, signal, spool, onLife, ...ofRun, callTool });
       const onLate = keepLate && (async (outcome: Outcome) => await keepLate(await report(outcome, 1)));
-      const { circuits, now } = options;
+      const { circuits } = options;
       clock.begin();
       const { outcome, attempt } = await executeCall({
         kind,
@@ -98,7 +98,6 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
         call,
         circuits,
         times,
-        now,
         ...(onLate ? { onLate } : {}),
       });
       return await report(outcome, attempt);

@@ -20,8 +20,8 @@ export type RunStore = {
   /** Which wait of a run its app's webhook has taken last. */
   toldWaiting(id: string): Promise<string | undefined>;
   noteToldWaiting(id: string, wait: string): Promise<void>;
-  /** Open runs that were accepted before a time, oldest first, those behind the last one of an earlier answer. */
-  openRuns(of: { acceptedBefore: Date; after: StoredRun | undefined; limit: number }): Promise<StoredRun[]>;
+  /** Open runs that were accepted some time ago, oldest first, those behind the last one of an earlier answer. */
+  openRuns(of: { ageMs: number; after: StoredRun | undefined; limit: number }): Promise<StoredRun[]>;
   /** Runs of a session, oldest first, the last few; those that are under way included. */
   sessionRuns(of: { app: string; session: string; userId: string | undefined; limit: number }): Promise<StoredRun[]>;
   /** An app's runs, newest first, behind the cursor. */
@@ -68,10 +68,10 @@ export function createRunStore(database: Database): RunStore {
     async openRuns(of) {
       const rows = await database.query<Row>(
         `select ${columns} from runs.runs
-         where status = 'open' and runs.runs.created_at < $1
+         where status = 'open' and runs.runs.created_at < now() - make_interval(secs => $1)
            and ($2::timestamptz is null or (runs.runs.created_at, id) > ($2, $3))
          order by runs.runs.created_at, id limit $4`,
-        [of.acceptedBefore, of.after?.createdAt ?? null, of.after?.started.runId ?? null, of.limit],
+        [of.ageMs / 1_000, of.after?.createdAt ?? null, of.after?.started.runId ?? null, of.limit],
       );
       return rows.map(storedRun);
     },

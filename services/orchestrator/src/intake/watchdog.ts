@@ -32,7 +32,7 @@ export function createWatchdog(using: {
   let after: StoredRun | undefined;
 
   const look = async () => {
-    const open = await store.openRuns({ acceptedBefore: new Date(Date.now() - ageMs), after, limit: batch });
+    const open = await store.openRuns({ ageMs, after, limit: batch });
     after = open.length === batch ? open.at(-1) : undefined;
     for (const run of open) if (partitions.knows(run.started.runId)) await attend(run);
   };

@@ -1,6 +1,6 @@
 /**
  * Lets an upstream rest that fails again and again: after a number of failures in a row its calls are answered at once for a while,
- * then one is let through to see. Pure: time comes in.
+ * then one is let through to see. Pure: time comes in, of a clock that is never set.
  */
 import type { Tool } from '@pawl/contracts';
 import type { Outcome } from './outcome.ts';
