@@ -1,11 +1,13 @@
-import { RejectedError } from '@pawl/contracts';
+import { RejectedError, streams, subjects, type ThinkWork } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectBus, type Bus } from './connect.ts';
 import { readFacts } from './follow.ts';
+import { encodeMessage } from './message.ts';
 import { publishFact, publishWork } from './publish.ts';
 import { actWork, createApps, newRunId, signalFact, thinkWork } from './testing/samples.ts';
+import { sweepWorkBodies } from './sweep-work-bodies.ts';
 import { consumeWork } from './work-queue.ts';
 
 const servers = useTestServers();
@@ -58,6 +60,26 @@ test('large work that is already waiting leaves no second body and keeps its own
   await eventually(() => content.length === 1);
   await eventually(async () => (await storedMessages()) === 0);
   await queue.stop();
+});
+
+test('a body whose work was never published, or is done, goes once it is old; that of waiting work stays', async () => {
+  const [waiting, unpublished, done] = [newRunId(), newRunId(), newRunId()].map((runId) =>
+    thinkWork({ runId, m: 0, content: 'v'.repeat(2_000_000) }),
+  ) as [ThinkWork, ThinkWork, ThinkWork];
+  await publishWork(bus, waiting, newTraceContext());
+  const kept = await storedMessages();
+  const trace = newTraceContext();
+  await encodeMessage(bus, { subject: subjects.work(unpublished), body: unpublished, trace });
+  await publishWork(bus, done, trace);
+  await bus.jsm.streams.purge(streams.think, { filter: subjects.work(done) });
+  expect(await storedMessages()).toBe(3 * kept);
+  expect(await sweepWorkBodies(bus, { nowMs: Date.now() })).toBe(0);
+  const later = Date.now() + 3_700_000;
+  expect(await sweepWorkBodies(bus, { nowMs: later })).toBe(2);
+  expect(await storedMessages()).toBe(kept);
+  await bus.jsm.streams.purge(streams.think, { filter: subjects.work(waiting) });
+  expect(await sweepWorkBodies(bus, { nowMs: later })).toBe(1);
+  expect(await storedMessages()).toBe(0);
 });
 
 test('large work that is rejected leaves nothing either', async () => {

@@ -9,26 +9,29 @@ import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 import { objectSubjects } from './object-subjects.ts';
 
-const workPrefix = 'work-';
+/** Begins the name of what goes with its work. */
+export const workPrefix = 'work-';
 const pieceBytes = 16 * 1024;
 
 /** Stores a body for good and gives its name; the same content is stored once. */
 export async function storeContent(bus: Bus, body: Uint8Array): Promise<string> {
   const name = sha256(body);
   const known = await orUnavailable(bus.claims.info(name));
-  if (!known) await putBody(bus, name, body);
+  if (!known) await putBody(bus, { name }, body);
   return name;
 }
 
-/** Stores the body of one piece of work and gives its name. */
-export async function storeWorkBody(bus: Bus, body: Uint8Array): Promise<string> {
+/** Stores the body of the piece of work that is published to a subject, and gives its name. */
+export async function storeWorkBody(bus: Bus, body: Uint8Array, subject: string): Promise<string> {
   const name = `${workPrefix}${nuid.next()}`;
-  await putBody(bus, name, body);
+  await putBody(bus, { name, metadata: { subject } }, body);
   return name;
 }
+
+type Named = { name: string; metadata?: { subject: string } };
 
 /** In small pieces: the client copies what it was given for each message of 128 KiB that it sends. */
-async function putBody(bus: Bus, name: string, body: Uint8Array): Promise<void> {
+async function putBody(bus: Bus, named: Named, body: Uint8Array): Promise<void> {
   let from = 0;
   const pieces = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -37,7 +40,7 @@ async function putBody(bus: Bus, name: string, body: Uint8Array): Promise<void> 
       from += pieceBytes;
     },
   });
-  await orUnavailable(bus.claims.put({ name }, pieces), 30_000);
+  await orUnavailable(bus.claims.put(named, pieces), 30_000);
 }
 
 /** Throws `UnavailableError` when it is not there. */

@@ -15,6 +15,7 @@ export { connectRegistry, type Registry } from './registry.ts';
 export { adoptResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';
 export { subscribeStops } from './stops.ts';
 export { sweepResults } from './sweep-results.ts';
+export { sweepWorkBodies } from './sweep-work-bodies.ts';
 export { connectToolChanges, tellToolChange, type ServerTool, type ToolChanges } from './tool-changes.ts';
 export {
   consumeWork,

@@ -23,8 +23,7 @@ export type WireMessage = { payload: Uint8Array; headers: MsgHdrs };
  */
 export async function encodeMessage(
   bus: Bus,
-  body: { kind: string; v: number },
-  trace: TraceContext,
+  { subject, body, trace }: { subject: string; body: { kind: string; v: number }; trace: TraceContext },
 ): Promise<WireMessage> {
   const messageHeaders = headers();
   messageHeaders.set('traceparent', formatTraceparent(trace));
@@ -35,7 +34,7 @@ export async function encodeMessage(
   }
   if (payload.length <= payloadBytesMax(bus)) return { payload, headers: messageHeaders };
   const isWork = body.kind === 'think' || body.kind === 'act';
-  messageHeaders.set(claimHeader, await (isWork ? storeWorkBody(bus, payload) : storeContent(bus, payload)));
+  messageHeaders.set(claimHeader, await (isWork ? storeWorkBody(bus, payload, subject) : storeContent(bus, payload)));
   return { payload: new Uint8Array(), headers: messageHeaders };
 }
 

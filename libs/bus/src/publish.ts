@@ -53,7 +53,7 @@ async function publishOnce(bus: Bus, message: Outgoing): Promise<PublishOutcome>
   let wire: WireMessage | undefined;
   return await withPatience({ patienceMs, isConnected, isClosed: () => bus.connection.isClosed() }, async () => {
     if (!wire) {
-      wire = await encodeMessage(bus, message.body, message.trace);
+      wire = await encodeMessage(bus, message);
       message.onEncoded?.(wire);
     }
     try {

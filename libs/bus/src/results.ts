@@ -12,6 +12,7 @@ import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 import { objectSubjects, padded } from './object-subjects.ts';
 import { isSlotTaken } from './publish.ts';
+import type { ObjectEntry } from './read-entries.ts';
 
 /** Bytes of a message. */
 const chunkBytesMax = 128 * 1024;
@@ -206,14 +207,8 @@ export async function removeCallResults(bus: Bus, ref: string): Promise<void> {
   await removeResult(bus, ref);
 }
 
-/** An entry as who sweeps sees it. */
-export function parseEntry(text: string): { name: string; id: string; heir: string | undefined } | undefined {
-  const { name, nuid: id, metadata } = JSON.parse(text) as Partial<Entry>;
-  return name === undefined || id === undefined ? undefined : { name, id, heir: metadata?.heir };
-}
-
 /** Removes a staged result, but not its bytes where they are another's by now. */
-export async function dropStaged(bus: Bus, { name, id, heir }: { name: string; id: string; heir: string | undefined }) {
+export async function dropStaged(bus: Bus, { name, id, metadata: { heir } }: ObjectEntry): Promise<void> {
   const isAdopted = heir !== undefined && (await entryOf(bus, heir))?.nuid === id;
   if (isAdopted) await dropEntry(bus, name);
   else await removeResult(bus, name);

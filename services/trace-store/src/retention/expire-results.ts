@@ -2,13 +2,16 @@
  * Whole results of tools live as long as what is stored of their run: they go once its week has been dropped. What a legal hold
  * keeps has rows beyond its week, so its results stay, too.
  */
-import { sweepResults, type Bus } from '@pawl/bus';
+import { sweepResults, sweepWorkBodies, type Bus } from '@pawl/bus';
 import { runIdSchema } from '@pawl/contracts';
 import { isExpired } from './period.ts';
 import { hasRun } from '../store/has-run.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
 
-/** Looks at all stored results, at most every `everyMs` however often it is asked. Gives how many went. */
+/**
+ * Looks at all stored results, and at bodies of work that a crash has left, at most every `everyMs` however often it is asked. Gives how
+ * many went.
+ */
 export function createResultExpiry(options: { tables: TraceTables; bus: Bus; everyMs: number }): () => Promise<number> {
   const { tables, bus, everyMs } = options;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -20,7 +23,8 @@ export function createResultExpiry(options: { tables: TraceTables; bus: Bus; eve
   };
   return async () => {
     if (performance.now() - lookedAtMs < everyMs) return 0;
-    const removed = await sweepResults(bus, { nowMs: tables.nowMs(), isForgotten });
+    const nowMs = tables.nowMs();
+    const removed = (await sweepResults(bus, { nowMs, isForgotten })) + (await sweepWorkBodies(bus, { nowMs }));
     lookedAtMs = performance.now();
     return removed;
   };
