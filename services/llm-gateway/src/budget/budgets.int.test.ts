@@ -41,7 +41,7 @@ describe('budgets', () => {
     expect(limit).toBeLessThan(400);
   });
 
-  it('hold against many calls at once: what is charged and held never passes the limit', async () => {
+  it('M1: hold against many calls at once: what is charged and held never passes the limit', async () => {
     // 4 dollars a million out, 940 tokens at most: a call needs nearly 0.004 USD of the 0.010.
     const price = { currency: 'USD', inputPerMillion: '0', outputPerMillion: '4.00' };
     await bench.put(routeObject('racy', { baseUrl: bench.model.baseUrl, price }));
@@ -53,7 +53,7 @@ describe('budgets', () => {
       }),
     );
     bench.respond = answerWith('Go.', { prompt_tokens: 10, completion_tokens: 1_000 });
-    const second = await bench.startGateway();
+    const others = [await bench.startGateway(), await bench.startGateway()];
     const works = Array.from({ length: 20 }, () =>
       thinkWork({ agent: 'racer', route: 'racy', maxOutputTokens: 1_000 }),
     );
@@ -70,7 +70,7 @@ describe('budgets', () => {
     const thoughts = await Promise.all(works.map((work) => bench.thinkAbout(work)));
     isDone = true;
     await watching;
-    await second.stop();
+    for (const other of others) await other.stop();
     const answered = thoughts.filter(({ costNanoUsd }) => costNanoUsd === '4000000');
     expect(answered).toHaveLength(2);
     expect(over).toEqual([]);

@@ -1,7 +1,8 @@
 /** The OpenAI-compatible API: its own form of errors, its own limit of bodies. */
+import { pipeline } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Http, Log } from '@pawl/service';
-import { createBodyGate } from './body-gate.ts';
+import { createBodyGate, createCounter } from './body-gate.ts';
 import { serveChatCompletions, type OpenAiDeps } from './chat-completions.ts';
 import { serveEmbeddings } from './embeddings.ts';
 import type { KeptItems } from './kept-items.ts';
@@ -24,9 +25,13 @@ export async function serveOpenAi(http: Http, deps: ServeDeps): Promise<void> {
       route.bodyLimit ??= bodyLimitBytes;
     });
     const gate = createBodyGate(largeBodiesBytesMax);
-    scope.addHook('onRequest', async (request, reply) => {
-      const leave = gate.enter(Number(request.headers['content-length']));
-      reply.raw.once('close', leave);
+    scope.addHook('preParsing', async (request, reply, payload) => {
+      const visit = gate.open();
+      reply.raw.once('close', visit.leave);
+      const length = request.headers['content-length'];
+      if (length === undefined) return pipeline(payload, createCounter(visit), () => undefined);
+      visit.grow(Number(length));
+      return payload;
     });
     serveChatCompletions(scope, deps);
     serveEmbeddings(scope, deps);

@@ -166,5 +166,13 @@ describe('errors on the wire', () => {
     expect((await client.chat.completions.create(long(20 * 2 ** 20))).choices[0]?.message.content).toBe('Long.');
     const refused = await client.chat.completions.create(long(33 * 2 ** 20)).catch((error: unknown) => error);
     expect(refused).toMatchObject({ status: 413, code: 'body_too_large', message: expect.stringContaining('32 MiB') });
+    // Also where the length is not told before.
+    const pieces = await fetch(`${bench.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bench.appKey}`, 'content-type': 'application/json' },
+      body: new Blob([JSON.stringify(long(2 * 2 ** 20))]).stream(),
+      duplex: 'half',
+    });
+    expect(pieces.status).toBe(200);
   });
 });
