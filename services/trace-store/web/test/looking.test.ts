@@ -162,7 +162,7 @@ test('budgets and health say how things stand', async () => {
   await tab.getByText('Follows the log').waitFor();
   await tab.getByRole('heading', { name: 'The last 24 hours' }).waitFor();
   await expect
-    .poll(() => tab.getByRole('img', { name: /^Ended by a fault by hour: .* Lowest 0, highest 9\.$/ }).count())
+    .poll(() => tab.getByRole('img', { name: /^Stopped by a fault by hour: .* Lowest 0, highest 9\.$/ }).count())
     .toBe(1);
   await expect.poll(() => tab.getByRole('row', { name: /^execute_sql 24 25% 0 4\.2 s$/ }).count()).toBe(1);
   page.api.answerWith('/v1/tools', { status: 503, body: {} });

@@ -8,7 +8,7 @@ import { costOfNano } from './format.ts';
 import { keyFiguresOf } from './key-figures.ts';
 import { voidOf, type Story, type StoryCall } from './story.ts';
 import { tableOf } from './table.ts';
-import { bodyOf } from './trace.ts';
+import { bodyOf, type TraceRecord } from './trace.ts';
 
 export type Outcome =
   | { kind: 'rows'; count: number }
@@ -34,6 +34,8 @@ export type ToldCall = {
   args: { name: string; value: string | boolean }[];
   outcome: Outcome;
   decision: ToldDecision | undefined;
+  /** Whether it was asked for when the run was only to give its answer any more. */
+  isTooLate: boolean;
   /** Set where the tool was changed before: then a person’s word is void, given or not. */
   voided: ReturnType<typeof voidOf>;
   /** Whether a later use of the same tool worked. */
@@ -59,7 +61,10 @@ const valueCharsMax = 80;
 
 /** What a run did and did not do. What was known already is neither, and giving the answer is no deed. */
 export function explain(story: Story): Explanation {
-  const told = story.turns.map(({ m, calls }) => ({ m, calls: calls.filter(isDeed).map(tell) }));
+  const told = story.turns.map(({ m, thought, calls }) => ({
+    m,
+    calls: calls.filter(isDeed).map((call) => tell(call, thought)),
+  }));
   const goodAt = new Map<string | undefined, number>();
   for (const { m, calls } of told) {
     for (const { tool, outcome } of calls) if (hasWorked(outcome)) goodAt.set(tool, m);
@@ -96,7 +101,7 @@ function hasWorked({ kind }: Outcome): boolean {
   return kind === 'rows' || kind === 'value' || kind === 'result';
 }
 
-function tell(call: StoryCall): ToldCall {
+function tell(call: StoryCall, thought: TraceRecord | undefined): ToldCall {
   const isQuestion = call.admission === 'input';
   return {
     slot: call.slot,
@@ -105,6 +110,7 @@ function tell(call: StoryCall): ToldCall {
     args: isQuestion ? [] : plainArguments(argumentsOf(call)),
     outcome: outcomeOf(call, isQuestion),
     decision: decisionOf(call),
+    isTooLate: thought?.purpose === 'conclude',
     voided: voidOf(call),
     isMadeGood: false,
   };
@@ -176,10 +182,10 @@ function resultOf(value: ExactValue): Outcome {
   return { kind: 'result' };
 }
 
-/** `{"result": 24850}` is 24,850. */
+/** `{"result": 24850}` is 24,850, and so is `{"expression": "248.50 * 100", "result": 24850}`. */
 function onlyValue(record: ExactRecord): ExactValue {
   const [value, ...others] = Object.values(record);
-  return value === undefined || others.length > 0 ? null : value;
+  return others.length === 0 ? (value ?? null) : (record.result ?? null);
 }
 
 function cancelReasonOf({ notes, turns }: Story): string | undefined {

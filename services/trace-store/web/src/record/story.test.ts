@@ -145,6 +145,35 @@ describe('an explanation', () => {
     expect(explain(storyOf(silent, { isLost: true })).unclear).toMatchObject([{ slot: 'observed.0.0' }]);
   });
 
+  test('tells the one figure of a result, what a person answered, and what came too late', () => {
+    const other = withFacts((fact) => {
+      if (fact.kind === 'observed' && fact.m === 0) {
+        const data = '{"expression":"248.50 * 100","result":24850.00}';
+        return { ...fact, observation: { ...fact.observation, data } };
+      }
+      if (fact.kind === 'acted' && fact.m === 3) {
+        return {
+          ...fact,
+          calls: fact.calls.map((call) => ({ ...call, admission: 'input' as const, why: 'Which month?' })),
+        };
+      }
+      if (fact.kind === 'observed' && fact.m === 3) {
+        return { ...fact, observation: { ...fact.observation, data: '{"answer":"February"}' } };
+      }
+      return fact.kind === 'thought' && fact.m === 2 ? { ...fact, purpose: 'conclude' } : fact;
+    });
+    const calls = explain(storyOf(other)).steps.map((step) => step.calls[0]);
+    expect(calls.map((call) => call?.outcome)).toMatchObject([
+      { kind: 'value', text: '24850.00', isNumber: true },
+      { kind: 'rows' },
+      { kind: 'not_done' },
+      { kind: 'value', text: 'February', isNumber: false },
+    ]);
+    expect([calls[2]?.isTooLate, calls[3]?.question]).toEqual([true, 'Which month?']);
+    const { bars } = waterfallOf(storyOf(other), Date.parse(startedAt));
+    expect(bars.find(({ tool }) => tool === 'query_dataset')?.segments[0]?.kind).toBe('person');
+  });
+
   test('tells that a later try of the same tool worked', () => {
     const retried = withFacts((fact) => {
       if (fact.kind === 'acted' && fact.m === 3) {

@@ -136,7 +136,7 @@ function callBar(
     const startMs = Math.max(beginsMs, clock(call.observed.startedAt) ?? beginsMs);
     const toMs = startMs + (call.observed.durationMs ?? 0);
     const run: Segment[] = [
-      { kind: 'queue', fromMs: beginsMs, toMs: startMs },
+      { kind: call.admission === 'input' ? 'person' : 'queue', fromMs: beginsMs, toMs: startMs },
       { kind: 'tool', fromMs: startMs, toMs },
     ];
     return { ...base, state: 'done', segments: nonEmpty([...person, ...run]) };

@@ -83,8 +83,10 @@ function EndValues({ points, span }: { points: readonly ChartPoint[]; span: numb
 function scaleOf(points: readonly ChartPoint[], space: number): Scale {
   const high = Math.max(0, ...points.map(({ value }) => value));
   const low = Math.min(0, ...points.map(({ value }) => value));
-  const perUnit = space / (high - low || 1);
-  return (value) => ({ top: (high - Math.max(0, value)) * perUnit, size: Math.abs(value) * perUnit });
+  // Where all are zero, they stand on the ground.
+  const top = high === low ? 1 : high;
+  const perUnit = space / (top - low);
+  return (value) => ({ top: (top - Math.max(0, value)) * perUnit, size: Math.abs(value) * perUnit });
 }
 
 const barWidth = 64;

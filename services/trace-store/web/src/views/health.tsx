@@ -74,7 +74,7 @@ function ServiceCard({ service: { name, state, answeredInMs, checks } }: { servi
 function Recent({ runs }: { runs: TracedRun[] }) {
   const { say, wordFor, count, duration } = useWords();
   const ended = runs.filter(({ status }) => status === 'ended');
-  const faults = ended.filter(({ stopReason }) => stopReason !== null && toneOfStop(stopReason) === 'bad').length;
+  const faults = runs.filter(({ stopReason }) => stopReason !== null && toneOfStop(stopReason) === 'bad').length;
   const durations = ended.flatMap(({ durationMs }) => durationMs ?? []).toSorted((left, right) => left - right);
   const quantile = (share: number) => durations[Math.min(durations.length - 1, Math.floor(durations.length * share))];
   const reasons = [...Map.groupBy(runs, ({ status, stopReason }) => stopReason ?? status)].toSorted(

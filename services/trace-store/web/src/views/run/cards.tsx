@@ -211,7 +211,7 @@ function Observed({ record }: { record: TraceRecord }) {
   return (
     <>
       {message !== null && (
-        <p className={status === 'ok' ? undefined : 'problem'} dir="auto">
+        <p className={status === 'ok' || status === 'duplicate' ? undefined : 'problem'} dir="auto">
           {visibleText(message)}
         </p>
       )}

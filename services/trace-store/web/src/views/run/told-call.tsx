@@ -62,11 +62,12 @@ function readableValue(text: string): string {
 type CauseProps = { call: ToldCall; outcome: Extract<Outcome, { kind: 'not_done' }> };
 
 /** Why it was not done, where that says more than what came of it. */
-function Cause({ call: { decision, voided }, outcome: { code, said } }: CauseProps) {
+function Cause({ call: { decision, voided, isTooLate }, outcome: { code, said } }: CauseProps) {
   const { say, wordFor } = useWords();
   const isRefused = decision?.kind === 'deny' || decision?.kind === 'expire';
   if (isRefused || code === undefined) return null;
-  const sentence = voided ? say(`cause.void_${voided}`) : wordFor('cause', code);
+  const own = voided ? say(`cause.void_${voided}`) : isTooLate ? say('cause.tooLate') : undefined;
+  const sentence = own ?? wordFor('cause', code);
   return (
     <>
       {sentence !== code && <p className="quiet">{sentence}</p>}
@@ -91,7 +92,7 @@ function iconOf({ kind }: Outcome): IconName {
   return kind === 'waiting' ? 'person' : 'done';
 }
 
-function outcomeText({ outcome, decision, voided }: ToldCall, { say, count, digits }: Words): string {
+function outcomeText({ outcome, decision, voided, isTooLate }: ToldCall, { say, count, digits }: Words): string {
   switch (outcome.kind) {
     case 'rows':
       if (outcome.count === 0) return say('explain.noRows');
@@ -100,7 +101,7 @@ function outcomeText({ outcome, decision, voided }: ToldCall, { say, count, digi
       return say('explain.value', { value: outcome.isNumber ? digits(outcome.text) : visibleText(outcome.text) });
     case 'not_done':
       // The reason is told beside it.
-      if (outcome.status === 'denied' && (decision || voided)) return say('explain.undone');
+      if (outcome.status === 'denied' && (decision || voided || isTooLate)) return say('explain.undone');
       return say(`explain.${outcome.status}`);
     case 'running':
       return say('explain.stillRunning');

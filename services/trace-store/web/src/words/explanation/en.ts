@@ -56,6 +56,7 @@ export const explanationEn = {
   'decided.expire': 'Nobody decided on this in time.',
   'cause.void_decided': 'It had been allowed, but the tool has been changed since. So that no longer counts.',
   'cause.void_asked': 'The tool was changed while somebody was to decide on it. So nobody is asked any more.',
+  'cause.tooLate': 'By then it was only to give its answer.',
   'cause.unknown_tool': 'The agent has no such tool.',
   'cause.invalid_arguments': 'The agent asked for it in a way that the tool does not understand.',
   'cause.invalid_arguments_json': 'The agent asked for it in a way that the tool does not understand.',

@@ -53,6 +53,7 @@ export const explanationPt: Record<keyof typeof explanationEn, string> = {
   'decided.expire': 'Ninguém decidiu sobre isto a tempo.',
   'cause.void_decided': 'Tinha sido permitido, mas a ferramenta mudou desde então. Por isso a permissão não vale mais.',
   'cause.void_asked': 'A ferramenta mudou enquanto alguém devia decidir. Por isso ninguém mais é perguntado.',
+  'cause.tooLate': 'Naquele momento só devia dar a resposta.',
   'cause.unknown_tool': 'O agente não tem essa ferramenta.',
   'cause.invalid_arguments': 'O agente pediu de um jeito que a ferramenta não entende.',
   'cause.invalid_arguments_json': 'O agente pediu de um jeito que a ferramenta não entende.',

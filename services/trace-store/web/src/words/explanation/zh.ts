@@ -53,6 +53,7 @@ export const explanationZh: Record<keyof typeof explanationEn, string> = {
   'decided.expire': '没有人及时对此作出决定。',
   'cause.void_decided': '此事曾获允许，但之后工具被改动了，所以那次允许已不再有效。',
   'cause.void_asked': '等待有人决定时，工具被改动了，所以不再需要决定。',
+  'cause.tooLate': '那时它只应给出答案。',
   'cause.unknown_tool': '智能体没有这个工具。',
   'cause.invalid_arguments': '智能体提出要求的方式，工具无法理解。',
   'cause.invalid_arguments_json': '智能体提出要求的方式，工具无法理解。',

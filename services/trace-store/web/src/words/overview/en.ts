@@ -32,7 +32,7 @@ export const overviewEn = {
   'health.inTime': 'answered in {{time}}',
   'health.recent_one': 'The last run',
   'health.recent_other': 'The last {{count}} runs',
-  'health.failing': 'Ended by a fault',
+  'health.failing': 'Stopped by a fault',
   'health.runningNow': 'Running now',
   'health.check.nats': 'NATS',
   'health.check.database': 'Database',

@@ -33,7 +33,7 @@ export const overviewPt: Record<keyof typeof overviewEn, string> = {
   'health.inTime': 'respondeu em {{time}}',
   'health.recent_one': 'A última execução',
   'health.recent_other': 'As últimas {{count}} execuções',
-  'health.failing': 'Terminadas por falha',
+  'health.failing': 'Paradas por falha',
   'health.runningNow': 'Em andamento agora',
   'health.check.nats': 'NATS',
   'health.check.database': 'Banco de dados',

@@ -32,7 +32,7 @@ export const overviewZh: Record<keyof typeof overviewEn, string> = {
   'health.inTime': '响应用时 {{time}}',
   'health.recent_one': '最近 {{count}} 个运行',
   'health.recent_other': '最近 {{count}} 个运行',
-  'health.failing': '因故障结束',
+  'health.failing': '因故障停止',
   'health.runningNow': '正在运行',
   'health.check.nats': 'NATS',
   'health.check.database': '数据库',
