@@ -15,8 +15,9 @@ const programs = {
   clerk: { scope: everything, claims: { pawl_app: 'demo', roles: ['support'] } },
   guest: { scope: everything, claims: { pawl_app: 'demo' } },
   proxy: { scope: `${everything} runs:act-as`, claims: { pawl_app: 'demo' } },
+  stranger: { claims: { pawl_app: 'demo' } },
 };
-type Program = (typeof people)[number] | 'clerk' | 'guest' | 'proxy';
+type Program = (typeof people)[number] | 'clerk' | 'guest' | 'proxy' | 'stranger';
 const apis = new Map<string, Api>();
 
 /** Who speaks with a token of that name. */
@@ -58,6 +59,31 @@ async function startWaiting(): Promise<{ id: string; call: { callId: string; arg
   await eventually(async () => (await stack.api.getTrace(body.id)).body.records?.length >= 3);
   return { id: body.id, call: { callId: call?.callId ?? '', argsHash: call?.argsHash ?? '' } };
 }
+
+type Description = { paths: Record<string, Record<string, object>> };
+
+it.for(['orchestrator', 'toolRunner', 'llmGateway', 'traceStore'] as const)(
+  'whatever %s is sent, who may not is told so first, and who is unknown before that',
+  async (service) => {
+    const url = stack.urls[service];
+    const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as Description;
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path: path.replaceAll(/\{.*?\}/g, 'x') })),
+    );
+    expect(routes.length).toBeGreaterThan(5);
+    const answer = async (route: { method: string; path: string }, key: string) => {
+      const body = ['POST', 'PUT'].includes(route.method) ? { body: '{"name":' } : {};
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const response = await fetch(`${url}${route.path}?limit=x`, { method: route.method, headers, ...body });
+      return `${route.method} ${route.path} ${response.status}`;
+    };
+    const stranger = await issuer.tokenOf('stranger');
+    for (const route of routes) {
+      expect(await answer(route, stranger)).toBe(`${route.method} ${route.path} 403`);
+      expect(await answer(route, 'nobody')).toBe(`${route.method} ${route.path} 401`);
+    }
+  },
+);
 
 describe('roles', () => {
   it('a viewer sees everything and does nothing', async () => {

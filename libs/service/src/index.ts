@@ -10,6 +10,7 @@ export {
   readConfig,
 } from './config.ts';
 export { registerGauges, registerQueueGauges } from './gauges.ts';
+export { guard, guardAdmin, guardApp, isStillIn } from './guards.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';
 export { createLog, type Log } from './log.ts';
 export { tokenVerifierOf } from './oidc/oidc-config.ts';

@@ -15,6 +15,7 @@ import {
 } from '@pawl/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { Authorizer } from './authorize.ts';
+import { guard } from './guards.ts';
 import type { Http } from './http.ts';
 
 export type RegistryRoutes = {
@@ -36,8 +37,7 @@ export function serveRegistry(http: Http, options: RegistryRoutes): void {
 function serveKind(http: Http, kind: RegistryKind, options: RegistryRoutes): void {
   const { registry, authorizer } = options;
   const path = `/v1/${registryPaths[kind]}`;
-  /** Before anything that was sent is looked at. */
-  const onRequest = async (request: FastifyRequest) => void authorizer.authorize(request, 'registry');
+  const onRequest = guard(authorizer, 'registry');
   const appOf = (request: FastifyRequest<{ Querystring: { app?: string | undefined } }>): string => {
     const caller = authorizer.authorize(request, 'registry');
     if (caller.kind === 'app') {

@@ -1,7 +1,7 @@
 /** The event stream and the change of owners, on real NATS and Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectBus } from '@pawl/bus';
-import type { RunView } from '@pawl/contracts';
+import { connectBus, connectKeys } from '@pawl/bus';
+import { sha256, type RunView, type Scope } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
 
@@ -76,6 +76,28 @@ describe('the event stream', () => {
     await readEvents(`${urlOf(0)}/${body.id}/events`, { max: 2 });
     expect((await request<RunView>(`${urlOf(1)}/${body.id}?wait=20`)).body.stopReason).toBe('final_answer');
   });
+});
+
+it('a stream ends soon after the key that opened it has lost its right', async () => {
+  isHolding = true;
+  const bus = await connectBus({ url: servers.natsUrl, name: 'test' });
+  const directory = await connectKeys(bus);
+  const allow = (scopes: Scope[]) =>
+    directory.put(sha256('watcher'), { id: 'watcher', app: 'demo', scopes, expiresAt: null });
+  await allow(['runs:read']);
+  const { body: run } = await request<RunView>(urlOf(0), { body: { agent: 'analyst', input: 'go' } });
+  const open = () => fetch(`${urlOf(0)}/${run.id}/events`, { headers: { authorization: 'Bearer watcher' } });
+  const stream = await eventually(async () => {
+    const response = await open();
+    return response.status === 200 ? response : undefined;
+  });
+  await allow(['chat']);
+  // To its end: the run goes on, so a stream that goes on as well would never come there.
+  await stream.text();
+  expect((await open()).status).toBe(403);
+  isHolding = false;
+  directory.close();
+  await bus.close();
 });
 
 describe('waiting for a run', () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { formatNano, objectNameSchema, RejectedError, viewNanoUsd, type Budget } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import { guard, type Authorizer, type Http } from '@pawl/service';
 import { dateBudget } from '../budget/budget-source.ts';
 import { toUsd, type ExchangeRates } from '../price/exchange-rates.ts';
 import { levelOf, type Level } from '../budget/levels.ts';
@@ -29,7 +29,7 @@ export function serveBudgetState(http: Http, deps: BudgetStateDeps): void {
       by: z.enum(['app', 'agent', 'user', 'run']).optional(),
     }),
   };
-  http.get('/v1/budgets/:name/state', { schema }, async (request) => {
+  http.get('/v1/budgets/:name/state', { onRequest: guard(deps.authorizer, 'budgets'), schema }, async (request) => {
     const caller = deps.authorizer.authorize(request, 'budgets');
     const app = caller.kind === 'app' ? caller.app : request.query.app;
     if (app === undefined) throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');

@@ -7,7 +7,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { nanoUsdSchema, objectNameSchema, RejectedError } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import { guard, guardAdmin, type Authorizer, type Http } from '@pawl/service';
 import { fromUsd } from '../price/exchange-rates.ts';
 import { levelsOf } from '../budget/levels.ts';
 import type { BudgetSource } from '../budget/budget-source.ts';
@@ -34,14 +34,16 @@ export function serveLedger(
   http: Http,
   deps: { authorizer: Authorizer; database: Database; budgets: BudgetSource; store: BudgetStore },
 ): void {
-  http.get('/v1/ledger', { schema: { querystring: querySchema } }, async (request) => {
+  const onRequest = guard(deps.authorizer, 'budgets');
+  http.get('/v1/ledger', { onRequest, schema: { querystring: querySchema } }, async (request) => {
     const caller = deps.authorizer.authorize(request, 'budgets');
     const app = caller.kind === 'app' ? caller.app : request.query.app;
     if (app === undefined) throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');
     return { items: await listLines(deps.database, { ...request.query, app }) };
   });
   const schema = { body: bodySchema, headers: headersSchema };
-  http.post('/v1/ledger/corrections', { schema }, async (request, reply) => {
+  const onlyAdmin = guardAdmin(deps.authorizer);
+  http.post('/v1/ledger/corrections', { onRequest: onlyAdmin, schema }, async (request, reply) => {
     deps.authorizer.authorizeAdmin(request);
     const { callId, costNanoUsd, note } = request.body;
     const line = await findLine(deps.database, callId);

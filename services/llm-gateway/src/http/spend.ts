@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { objectNameSchema, RejectedError, viewNanoUsd } from '@pawl/contracts';
 import type { Database } from '@pawl/db';
-import type { Authorizer, Http } from '@pawl/service';
+import { guard, type Authorizer, type Http } from '@pawl/service';
 import { readSpend, spendColumns, type SpendColumn } from '../ledger/spend.ts';
 
 const dayMs = 86_400_000;
@@ -31,7 +31,8 @@ const querySchema = z.object({
 });
 
 export function serveSpend(http: Http, deps: { authorizer: Authorizer; database: Database }): void {
-  http.get('/v1/spend', { schema: { querystring: querySchema } }, async (request) => {
+  const onRequest = guard(deps.authorizer, 'budgets');
+  http.get('/v1/spend', { onRequest, schema: { querystring: querySchema } }, async (request) => {
     const caller = deps.authorizer.authorize(request, 'budgets');
     const app = caller.kind === 'app' ? caller.app : request.query.app;
     if (app === undefined) throw new RejectedError('invalid_request', 'the admin key needs ?app=<name>');

@@ -1,7 +1,7 @@
 /** POST /v1/chat/completions: a model, or an agent, over OpenAI's protocol; unary and streamed. */
 import type { FastifyReply } from 'fastify';
 import type { Registry } from '@pawl/bus';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import { leastOutput } from '../budget/requirement.ts';
 import type { AnswerCache } from '../cache/answer-cache.ts';
 import type { ModelRequest } from '../call/model-request.ts';
@@ -32,7 +32,8 @@ const outputTokensLeast = 256;
 const deadlineMs = 600_000;
 
 export function serveChatCompletions(http: Http, deps: OpenAiDeps): void {
-  http.post('/v1/chat/completions', { schema: { body: chatRequestSchema } }, async (request, reply) => {
+  const onRequest = guardApp(deps.authorizer, 'chat');
+  http.post('/v1/chat/completions', { onRequest, schema: { body: chatRequestSchema } }, async (request, reply) => {
     const caller = callerOf(request, deps.authorizer);
     const { body } = request;
     const agent = agentNameOf(body.model);

@@ -1,6 +1,6 @@
 /** POST /v1/embeddings: held, charged and routed like every call; there is no output to pay for. */
 import { z } from 'zod';
-import type { Http } from '@pawl/service';
+import { guardApp, type Http } from '@pawl/service';
 import type { ModelRequest } from '../call/model-request.ts';
 import { callerOf, callIdOf, type HttpCaller } from './caller.ts';
 import type { OpenAiDeps } from './chat-completions.ts';
@@ -25,7 +25,8 @@ type EmbeddingsRequest = z.infer<typeof embeddingsRequestSchema>;
 const deadlineMs = 120_000;
 
 export function serveEmbeddings(http: Http, deps: OpenAiDeps): void {
-  http.post('/v1/embeddings', { schema: { body: embeddingsRequestSchema } }, async (request, reply) => {
+  const onRequest = guardApp(deps.authorizer, 'chat');
+  http.post('/v1/embeddings', { onRequest, schema: { body: embeddingsRequestSchema } }, async (request, reply) => {
     const caller = callerOf(request, deps.authorizer);
     const { body } = request;
     const modelRequest = requestOf(deps, caller, body);

@@ -1,6 +1,6 @@
 /** POST /v1/responses: create and stream, with function tools. */
 import type { FastifyReply } from 'fastify';
-import type { Http } from '@pawl/service';
+import { guardApp, type Http } from '@pawl/service';
 import { answerOfAgent } from './agent-completions.ts';
 import { agentNameOf } from './agent-model.ts';
 import { callerOf } from './caller.ts';
@@ -16,7 +16,8 @@ import { denialOfError } from './stream-error.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 
 export function serveResponses(http: Http, deps: OpenAiDeps & { items: KeptItems }): void {
-  http.post('/v1/responses', { schema: { body: responsesRequestSchema } }, async (request, reply) => {
+  const onRequest = guardApp(deps.authorizer, 'chat');
+  http.post('/v1/responses', { onRequest, schema: { body: responsesRequestSchema } }, async (request, reply) => {
     const caller = callerOf(request, deps.authorizer);
     const { body } = request;
     const chat = chatRequestOf({ ...body, input: await deps.items.resolve(caller.app, body.input) });

@@ -1,7 +1,7 @@
 /** POST /v1/runs: starts a run. `?wait=` seconds answers when it has ended or the time is over. */
 import { z } from 'zod';
 import { createRunSchema } from '@pawl/contracts';
-import { actingUser, type Authorizer, type Http } from '@pawl/service';
+import { actingUser, guardApp, type Authorizer, type Http } from '@pawl/service';
 import { parseTraceparent } from '@pawl/telemetry';
 import type { StartRun } from '../intake/start-run.ts';
 import type { ReadRun } from '../partitions/read-run.ts';
@@ -22,7 +22,8 @@ export function createRunRoute(
   using: { authorizer: Authorizer; startRun: StartRun; readRun: ReadRun },
 ): void {
   const schema = { body: createRunSchema, querystring: waitQuery, headers: headersSchema };
-  http.post('/v1/runs', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:write');
+  http.post('/v1/runs', { onRequest, schema }, async (request, reply) => {
     const caller = using.authorizer.authorizeApp(request, 'runs:write');
     const { body, headers } = request;
     const user = actingUser(caller, body.user);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseArguments } from '@pawl/calls';
 import { decideApprovalSchema, fingerprintJson, RejectedError, type ActedCall } from '@pawl/contracts';
-import type { Http } from '@pawl/service';
+import { guardApp, type Http } from '@pawl/service';
 import { voidedCalls, whyVoid } from '../run/changed-tools.ts';
 import type { RunState, Turn } from '../run/state.ts';
 import { waitingCalls } from '../run/waiting.ts';
@@ -12,7 +12,8 @@ const approvalParams = z.object({ id: z.string().max(200), callId: z.string().ma
 
 export function decideApprovalRoute(http: Http, using: WordRoutes): void {
   const schema = { params: approvalParams, body: decideApprovalSchema };
-  http.post('/v1/runs/:id/approvals/:callId', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:write');
+  http.post('/v1/runs/:id/approvals/:callId', { onRequest, schema }, async (request, reply) => {
     const { state, base, view } = await openRun(request, using);
     const { turn, call } = await waitingCall(state, request.params.callId, using);
     const { body } = request;

@@ -1,7 +1,7 @@
 /** GET /v1/runs: an app's runs, newest first, in keyset pages; a page filtered by status may hold fewer than its limit. */
 import { z } from 'zod';
 import { objectNameSchema, RejectedError, runStatusSchema } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import type { RunStore } from '../intake/run-store.ts';
 import type { ReadRun } from '../partitions/read-run.ts';
 
@@ -16,7 +16,8 @@ const timeSchema = z.iso.datetime().refine((text) => !text.startsWith('0000'));
 const cursorSchema = z.strictObject({ createdAt: timeSchema, id: z.string() });
 
 export function listRunsRoute(http: Http, using: { authorizer: Authorizer; store: RunStore; readRun: ReadRun }): void {
-  http.get('/v1/runs', { schema: { querystring: query } }, async (request) => {
+  const onRequest = guardApp(using.authorizer, 'runs:read');
+  http.get('/v1/runs', { onRequest, schema: { querystring: query } }, async (request) => {
     const { app } = using.authorizer.authorizeApp(request, 'runs:read');
     const { status, agent, cursor, limit } = request.query;
     const stored = status === 'running' || status === 'waiting' ? 'open' : status;

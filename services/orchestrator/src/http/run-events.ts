@@ -8,11 +8,13 @@ import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { followFacts, subscribeDeltas, type Bus, type ReceivedFact } from '@pawl/bus';
 import { subjects } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, isStillIn, type Authorizer, type Http } from '@pawl/service';
 import type { ReadRun } from '../partitions/read-run.ts';
 import { runParams } from './read-run.ts';
 
 const keepAliveEveryMs = 15_000;
+/** How long a stream may outlive the key or token that opened it. */
+const askAgainEveryMs = 5_000;
 const bufferedBytesMax = 1_048_576;
 const query = z.strictObject({ deltas: z.enum(['true', 'false']).optional() });
 const headersSchema = z.looseObject({
@@ -26,7 +28,8 @@ export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus:
   const closing = Promise.withResolvers<void>();
   http.addHook('preClose', async () => closing.resolve());
   const schema = { params: runParams, querystring: query, headers: headersSchema };
-  http.get('/v1/runs/:id/events', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:read');
+  http.get('/v1/runs/:id/events', { onRequest, schema }, async (request, reply) => {
     const { app } = using.authorizer.authorizeApp(request, 'runs:read');
     const runId = request.params.id;
     const { status } = await using.readRun.read(app, runId);
@@ -40,6 +43,7 @@ export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus:
       hasDeltas,
       hasEnded: status === 'ended',
       closing: closing.promise,
+      isStillIn: () => isStillIn(using.authorizer, request, { app, scope: 'runs:read' }),
     });
   });
 }
@@ -51,6 +55,7 @@ type Wanted = {
   hasDeltas: boolean;
   hasEnded: boolean;
   closing: Promise<void>;
+  isStillIn(): boolean;
 };
 
 async function streamEvents(response: ServerResponse, bus: Bus, wanted: Wanted): Promise<void> {
@@ -63,6 +68,7 @@ async function streamEvents(response: ServerResponse, bus: Bus, wanted: Wanted):
   const finished = Promise.withResolvers<void>();
   response.on('close', () => finished.resolve());
   const keepAlive = setInterval(() => response.write(': still here\n\n'), keepAliveEveryMs);
+  const askAgain = setInterval(() => (wanted.isStillIn() ? undefined : finished.resolve()), askAgainEveryMs);
   let step = 1;
   const stopDeltas = wanted.hasDeltas
     ? subscribeDeltas(bus, wanted, (delta) => {
@@ -82,6 +88,7 @@ async function streamEvents(response: ServerResponse, bus: Bus, wanted: Wanted):
   });
   await Promise.race([finished.promise, wanted.closing]);
   clearInterval(keepAlive);
+  clearInterval(askAgain);
   stopDeltas();
   response.end();
   await following.stop();

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { cancelRunSchema, RejectedError, resumeRunSchema, sendSignalSchema } from '@pawl/contracts';
-import type { Http } from '@pawl/service';
+import { guardApp, type Http } from '@pawl/service';
 import { raiseLimits } from '../run/limits.ts';
 import { limitsOf, pauseOf, type RunState } from '../run/state.ts';
 import { totalsOf } from '../run/totals.ts';
@@ -21,7 +21,8 @@ export function wordRoutes(http: Http, using: WordRoutes): void {
 
 function cancelRoute(http: Http, using: WordRoutes): void {
   const schema = { params: runParams, body: cancelRunSchema.nullish() };
-  http.post('/v1/runs/:id/cancel', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:write');
+  http.post('/v1/runs/:id/cancel', { onRequest, schema }, async (request, reply) => {
     const { state, base, view } = await openRun(request, using);
     const reason = request.body?.reason;
     const cancel = { ...base, kind: 'cancel' as const, ...(reason === undefined ? {} : { reason }) };
@@ -32,7 +33,8 @@ function cancelRoute(http: Http, using: WordRoutes): void {
 
 function signalRoute(http: Http, using: WordRoutes): void {
   const schema = { params: runParams, body: sendSignalSchema };
-  http.post('/v1/runs/:id/signals', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:write');
+  http.post('/v1/runs/:id/signals', { onRequest, schema }, async (request, reply) => {
     const { state, base, view } = await openRun(request, using);
     const { text, data } = request.body;
     const signal = {
@@ -49,7 +51,8 @@ function signalRoute(http: Http, using: WordRoutes): void {
 
 function resumeRoute(http: Http, using: WordRoutes): void {
   const schema = { params: runParams, body: resumeRunSchema.nullish() };
-  http.post('/v1/runs/:id/resume', { schema }, async (request, reply) => {
+  const onRequest = guardApp(using.authorizer, 'runs:write');
+  http.post('/v1/runs/:id/resume', { onRequest, schema }, async (request, reply) => {
     const { state, base, view } = await openRun(request, using);
     if (!pauseOf(state) || state.cancel) throw new RejectedError('conflict', 'the run is not paused');
     const limits = raiseLimits(limitsOf(state), request.body?.limits ?? {});

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { RejectedError, type RegistryObject } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import { importOpenApi, openApiSchema } from '../openapi/import-openapi.ts';
 
 export type ImportRouteOptions = {
@@ -42,7 +42,8 @@ const bodySchema = z.strictObject({
 });
 
 export function serveImport(http: Http, { registry, authorizer, check }: ImportRouteOptions): void {
-  http.post('/v1/tools/import', { schema: { body: bodySchema } }, async (request) => {
+  const onRequest = guardApp(authorizer, 'registry');
+  http.post('/v1/tools/import', { onRequest, schema: { body: bodySchema } }, async (request) => {
     const { app } = authorizer.authorizeApp(request, 'registry');
     const { openapi, prefix = '', baseUrl, headers, tools: wanted } = bodySchema.parse(request.body);
     const { tools, warnings } = importOpenApi(openapi, { app, prefix, baseUrl, headers });

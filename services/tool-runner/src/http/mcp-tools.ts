@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { fingerprint, RejectedError, toolSchema, type RegistryObject, type Tool } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import { connectFailure } from '../kinds/mcp/call-failure.ts';
 import type { DefinitionGate } from '../kinds/mcp/definition-gate.ts';
 import type { McpDefinition, McpToolList } from '../kinds/mcp/list-tools.ts';
@@ -29,7 +29,8 @@ const acceptBody = z.strictObject({
 const listWithinMs = 30_000;
 
 export function serveMcpTools(http: Http, options: McpToolsOptions): void {
-  http.get('/v1/mcp-servers/:name/tools', { schema: { params } }, async (request) => {
+  const onRequest = guardApp(options.authorizer, 'registry');
+  http.get('/v1/mcp-servers/:name/tools', { onRequest, schema: { params } }, async (request) => {
     const { app } = options.authorizer.authorizeApp(request, 'registry');
     const { name: server } = params.parse(request.params);
     const { tools, warnings } = await listOf(app, server, options);
@@ -43,7 +44,7 @@ export function serveMcpTools(http: Http, options: McpToolsOptions): void {
     return { items, warnings };
   });
 
-  http.post('/v1/mcp-servers/:name/tools', { schema: { params, body: acceptBody } }, async (request) => {
+  http.post('/v1/mcp-servers/:name/tools', { onRequest, schema: { params, body: acceptBody } }, async (request) => {
     const { app } = options.authorizer.authorizeApp(request, 'registry');
     const { name: server } = params.parse(request.params);
     const { tools: wanted } = acceptBody.parse(request.body);

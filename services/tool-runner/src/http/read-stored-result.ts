@@ -6,7 +6,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { RejectedError } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import type { ResultStore } from '../results/result-store.ts';
 
 export type StoredResultOptions = { authorizer: Authorizer; results: ResultStore };
@@ -32,8 +32,9 @@ const headers = {
 };
 
 export function serveStoredResults(http: Http, { authorizer, results }: StoredResultOptions): void {
+  const onRequest = guardApp(authorizer, 'traces');
   for (const path of ['/v1/tools/results/:runId/:m/:i', '/v1/tools/results/:runId/:m/:i/:part']) {
-    http.get(path, { schema: { params } }, async (request, reply) => {
+    http.get(path, { onRequest, schema: { params } }, async (request, reply) => {
       const { app } = authorizer.authorizeApp(request, 'traces');
       const { runId, m, i, part } = params.parse(request.params);
       const ref = [app, runId, m, i, ...(part === undefined ? [] : [part])].join('/');

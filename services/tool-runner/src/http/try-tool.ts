@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Registry } from '@pawl/bus';
 import { compactJson, maxDepthOf, sliceJson } from '@pawl/calls';
 import { RejectedError, renderObservation } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import { newSpanId, newTraceContext, parseTraceparent } from '@pawl/telemetry';
 import { recordCallSpan } from '../call-span.ts';
 import type { CallRunner } from '../run-call.ts';
@@ -28,7 +28,8 @@ export function serveTryTool(http: Http, options: TryToolOptions): void {
   void http.register(async (scope) => {
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-    scope.post('/v1/tools/:name/call', { schema: { params: params } }, async (request, reply) => {
+    const onRequest = guardApp(options.authorizer, 'registry');
+    scope.post('/v1/tools/:name/call', { onRequest, schema: { params } }, async (request, reply) => {
       const caller = options.authorizer.authorizeApp(request, 'registry');
       const { name } = params.parse(request.params);
       const found = options.registry.find('Tool', caller.app, name);

@@ -5,7 +5,7 @@
  * (no thoughts, no raw errors), `traces:operate` is who runs the store (holds, erasures, settings, the list of reads).
  */
 import { objectNameSchema, RejectedError, type Scope } from '@pawl/contracts';
-import { hasScope, type Authorizer } from '@pawl/service';
+import { hasScope, isStillIn, type Authorizer } from '@pawl/service';
 import type { Reads } from './reads.ts';
 
 type HttpRequest = Parameters<Authorizer['authorize']>[0] & { query?: unknown };
@@ -46,13 +46,8 @@ export function createAccess({ authorizer, reads }: { authorizer: Authorizer; re
     async operators(request) {
       authorizer.authorize(request, 'traces:operate');
     },
-    isStillIn(request, { app, lens }) {
-      try {
-        return authorizer.authorizeApp(request, lens === 'whole' ? 'traces' : 'traces:explain').app === app;
-      } catch {
-        return false;
-      }
-    },
+    isStillIn: (request, { app, lens }) =>
+      isStillIn(authorizer, request, { app, scope: lens === 'whole' ? 'traces' : 'traces:explain' }),
     operate(request) {
       const caller = authorizer.authorize(request, 'traces:operate');
       const named = objectNameSchema.optional().safeParse((request.query as { app?: unknown } | undefined)?.app);

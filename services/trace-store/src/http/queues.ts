@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readQueueLengths, type Bus } from '@pawl/bus';
 import { UnavailableError } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 
 const queueSchema = z.object({
   work: z.enum(['think', 'act']),
@@ -23,9 +23,7 @@ export type QueueRoutes = { bus: Bus; authorizer: Authorizer; factsBehind(): Pro
 
 export function serveQueues(http: Http, { bus, authorizer, factsBehind }: QueueRoutes): void {
   const schema = { summary: 'Work of the app that waits', response: { 200: answerSchema } };
-  const onRequest = async (request: Parameters<Authorizer['authorize']>[0]) =>
-    void authorizer.authorizeApp(request, 'traces');
-  http.get('/v1/traces/queues', { onRequest, schema }, async (request) => {
+  http.get('/v1/traces/queues', { onRequest: guardApp(authorizer, 'traces'), schema }, async (request) => {
     const { app } = authorizer.authorizeApp(request, 'traces');
     try {
       const [think, act, behind] = await Promise.all([lengthsOf('think'), lengthsOf('act'), factsBehind()]);

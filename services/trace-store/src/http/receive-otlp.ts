@@ -6,7 +6,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { problem, RejectedError } from '@pawl/contracts';
-import type { Authorizer, Http } from '@pawl/service';
+import { guardApp, type Authorizer, type Http } from '@pawl/service';
 import { readJsonSpans } from '../otlp/json.ts';
 import { readProtobufSpans, writeProtobufResponse } from '../otlp/protobuf.ts';
 import type { SpanReceiver } from '../otlp/receive-spans.ts';
@@ -29,7 +29,7 @@ export async function serveReceiveOtlp(
       schema,
       bodyLimit: otlpBytesMax,
       // Before the body is read: nobody fills the memory without a key.
-      onRequest: async (request) => void authorizer.authorizeApp(request, 'traces'),
+      onRequest: guardApp(authorizer, 'traces'),
       async handler(request, reply) {
         const { app } = authorizer.authorizeApp(request, 'traces');
         const isProtobuf = speaksProtobuf(request);

@@ -15,7 +15,7 @@ import { entryOfSpan } from './span-entry.ts';
 import type { Attributes, OtlpSpan, ReceivedSpans } from './span.ts';
 
 /** Rows that go into one transaction. */
-const batchSpansMax = 500;
+const batchSpansMax = 2_000;
 
 export type SpanReceiver = {
   /** Stores the spans of an app; when it resolves, they are committed. Gives how many were refused, and why. */
