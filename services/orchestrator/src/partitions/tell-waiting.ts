@@ -65,6 +65,7 @@ async function tell(state: RunState, wait: string, options: TellWaitingOptions):
   if (!webhook || (await store.toldWaiting(runId)) === wait) return;
   const name = /^\$\{secret:(\w+)\}$/.exec(webhook.secret ?? '')?.[1];
   const secret = name ? secretOf(app, name) : webhook.secret;
+  if (name && !secret) throw new Error(`the webhook can't be signed: there is no secret ${name}`);
   await sendWebhook({ url: webhook.url, id: wait, secret, type: 'run.waiting', data: viewOf(state) });
   await store.noteToldWaiting(runId, wait);
 }
