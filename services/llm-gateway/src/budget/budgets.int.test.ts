@@ -277,5 +277,7 @@ describe('budgets', () => {
     });
     expect(bench.model.seen.length).toBe(seen);
     expect(await bench.ledgerOf(work.runId)).toEqual([]);
+    const state = await callHttp(bench.gateway.url, { path: '/v1/budgets/foreign/state', key: bench.appKey });
+    expect(state).toMatchObject({ status: 422, body: { code: 'not_supported' } });
   });
 });

@@ -3,7 +3,15 @@
  *
  * Invariant: levels come in the order of their keys, so that all transactions lock in one order. Budgets come before runs.
  */
-import { formatNano, orgApp, parseNano, type Budget, type BudgetSpec, type Reserve } from '@pawl/contracts';
+import {
+  formatNano,
+  orgApp,
+  parseNano,
+  RejectedError,
+  type Budget,
+  type BudgetSpec,
+  type Reserve,
+} from '@pawl/contracts';
 import { fromUsd, type Rate } from '../price/exchange-rates.ts';
 import type { Window } from './window.ts';
 
@@ -68,13 +76,17 @@ export function levelsOf(
 
 /** Why nobody can tell what is left of a budget that the call counts on: its currency has no rate now. */
 export function unratedBudget(spender: Spender, budgets: readonly DatedBudget[]): string | undefined {
-  for (const { budget, rate } of budgets) {
-    const { limit } = budget.spec;
-    if (!('currency' in limit) || limit.currency === (rate?.currency ?? 'USD') || !appliesTo(budget.spec, spender))
-      continue;
-    return `Budget "${budget.metadata.name}" is in ${limit.currency}, for which there is no exchange rate; PAWL_EXCHANGE_RATES can tell it.`;
-  }
-  return undefined;
+  const unrated = budgets.find((dated) => !isRated(dated) && appliesTo(dated.budget.spec, spender));
+  return unrated && unratedText(unrated.budget);
+}
+
+function isRated({ budget: { spec }, rate }: DatedBudget): boolean {
+  return !('currency' in spec.limit) || spec.limit.currency === (rate?.currency ?? 'USD');
+}
+
+function unratedText({ metadata: { name }, spec: { limit } }: Budget): string {
+  const currency = 'currency' in limit ? limit.currency : 'USD';
+  return `Budget "${name}" is in ${currency}, for which there is no exchange rate; PAWL_EXCHANGE_RATES can tell it.`;
 }
 
 function levelOfRun({ runId, limitNanoUsd, reserve }: SpendingRun, distance: number, kept: KeptBack): Level {
@@ -110,10 +122,12 @@ export function keyOfRun(runId: string): string {
   return `run/${runId}`;
 }
 
-/** The level of one budget. */
-export function levelOf({ budget, window, rate }: DatedBudget): Level {
+/** The level of one budget. Throws `RejectedError` not_supported where its currency has no rate. */
+export function levelOf(dated: DatedBudget): Level {
+  if (!isRated(dated)) throw new RejectedError('not_supported', unratedText(dated.budget));
+  const { budget, window, rate } = dated;
   const { scope } = budget.spec;
-  const { unit, limit } = limitOf(budget.spec, rate);
+  const { unit, limit } = limitOf(budget.spec);
   const counted = rate ? `nano-${rate.currency.toLowerCase()}` : unit;
   const whose = [scope.agent ?? '*', scope.user ?? '*', ...(scope.key === undefined ? [] : [scope.key])];
   return {
@@ -147,11 +161,10 @@ function appliesTo(spec: BudgetSpec, spender: Spender): boolean {
   );
 }
 
-function limitOf({ limit }: BudgetSpec, rate: Rate | undefined): { unit: Unit; limit: bigint } {
+function limitOf({ limit }: BudgetSpec): { unit: Unit; limit: bigint } {
   if ('tokens' in limit) return { unit: 'tokens', limit: BigInt(limit.tokens) };
   if ('concurrent' in limit) return { unit: 'concurrent', limit: BigInt(limit.concurrent) };
   if ('calls' in limit) return { unit: 'calls', limit: BigInt(limit.calls) };
-  if (limit.currency !== (rate?.currency ?? 'USD')) throw new TypeError(`no exchange rate for ${limit.currency}`);
   return { unit: 'nano-usd', limit: parseNano(limit.amount) };
 }
 

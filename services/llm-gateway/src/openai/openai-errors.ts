@@ -2,6 +2,7 @@
  * Errors of the OpenAI-compatible API: OpenAI's shape, Pawl's codes. What must not be tried again as it is says so in
  * `x-should-retry`, which OpenAI's own clients obey; what may be says when.
  */
+import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorCatalogue, RejectedError, UnavailableError, type ErrorCode } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
@@ -35,9 +36,11 @@ export function createOpenAiErrorHandler(log: Log, bodyLimitBytes: number) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const { denial, param } = describe(error, bodyLimitBytes);
     const { status } = errorCatalogue[denial.code];
+    const requestId = `req_${randomUUID().replaceAll('-', '')}`;
+    void reply.header('x-request-id', requestId);
     if (denial.code === 'internal_error') {
       const about = { type: error.name, message: error.message, stack: error.stack };
-      log.error({ err: about, method: request.method, route: request.routeOptions.url }, 'a request failed');
+      log.error({ err: about, requestId, method: request.method, route: request.routeOptions.url }, 'a request failed');
     }
     return sendDenial(reply, status, { denial, param });
   };

@@ -33,6 +33,7 @@ describe('errors on the wire', () => {
     expect(refused).toMatchObject({ status: 402, code: 'budget_exceeded', type: 'insufficient_quota' });
     expect((refused as Error).message).toContain('Budget "tiny" of app "demo" has 0.000001 USD left');
     expect((refused as InstanceType<typeof OpenAI.APIError>).headers?.get('x-should-retry')).toBe('false');
+    expect((refused as InstanceType<typeof OpenAI.APIError>).requestID).toMatch(/^req_[0-9a-f]{32}$/);
     expect(sentAtMs).toHaveLength(1);
   });
 
