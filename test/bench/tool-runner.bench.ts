@@ -20,7 +20,7 @@ const [nats, postgres, tools] = await Promise.all([startTestNats(), startTestPos
 const pawl = await startProcesses({ servers: { natsUrl: nats.url, databaseUrl: postgres.url }, models: {} });
 const bus = await connectBus({ url: nats.url, name: 'bench' });
 const observed = new Map<string, () => void>();
-const following = await followFacts(bus, {
+const following = followFacts(bus, {
   filter: 'pawl.run.*.*.*.observed.>',
   onFact: ({ fact }) => observed.get(fact.runId)?.(),
 });

@@ -34,7 +34,7 @@ const messages = [{ role: 'user' as const, content: 'Go.' }];
 export async function openCalls(options: CallsOptions): Promise<Calls> {
   const { urls, bus, app, run } = options;
   const thoughts = new Map<number, Thought>();
-  const following = await followFacts(bus, {
+  const following = followFacts(bus, {
     filter: subjects.factsOfRun(app, run.runId),
     onFact: ({ fact }) => void (fact.kind === 'thought' && thoughts.set(fact.m, fact)),
   });

@@ -92,7 +92,7 @@ describe('R3 two records that belong together do not commit together', () => {
       const input = `write ${name}@${slot}`;
       const killed = Promise.withResolvers<void>();
       const run = await start(input);
-      const following = await followFacts(bus, {
+      const following = followFacts(bus, {
         filter: subjects.factsOfRun('demo', run.id),
         onFact: ({ fact }) => void (slotOf(fact) === slot && pawl.kill(name).then(killed.resolve, killed.reject)),
       });

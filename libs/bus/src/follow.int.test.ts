@@ -1,5 +1,5 @@
 import { headers } from '@nats-io/nats-core';
-import { streams, subjects } from '@pawl/contracts';
+import { partitionOf, streams, subjects } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
 import { eventually, startBreakableNats, type BreakableNats } from '@pawl/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ async function collect(runId: string, startSequence?: number) {
   const facts: ReceivedFact[] = [];
   const counts = { caughtUp: 0 };
   const unreadable: object[] = [];
-  const following = await followFacts(bus, {
+  const following = followFacts(bus, {
     filter: subjects.factsOfRun('demo', runId),
     ...(startSequence !== undefined && { startSequence }),
     onFact: (received) => void facts.push(received),
@@ -46,6 +46,19 @@ async function collect(runId: string, startSequence?: number) {
   });
   return { facts, counts, unreadable, following };
 }
+
+describe('reading one run', () => {
+  test('what was said before its first fact, which was written late, is read as well', async () => {
+    const [runId, other] = [newRunId(), newRunId()];
+    await publish(runId, 'early');
+    const between = Array.from({ length: 1_100 }, (_, id) => publish(other, String(id)));
+    await Promise.all(between);
+    const first = subjects.fact({ partition: partitionOf(runId, bus.partitions), app: 'demo', runId }, 'started');
+    await bus.js.publish(first, '{"at":"2020-01-01T00:00:00.000Z"}');
+    await publish(runId, 'late');
+    expect(idsOf(await readFacts(bus, 'demo', runId))).toEqual(['early', 'late']);
+  });
+});
 
 describe('following', () => {
   test('what was there and what comes arrives in order; caught up is told once', async () => {
@@ -91,7 +104,7 @@ describe('following', () => {
     let underWay = 0;
     let mostUnderWay = 0;
     const seen: string[] = [];
-    const following = await followFacts(bus, {
+    const following = followFacts(bus, {
       filter: subjects.factsOfRun('demo', runId),
       async onFact(received) {
         underWay += 1;
@@ -217,7 +230,7 @@ describe('outages', () => {
     await publishMany(runId, 0, 5);
     const facts: ReceivedFact[] = [];
     let rewound = 0;
-    const following = await followFacts(bus, {
+    const following = followFacts(bus, {
       filter: subjects.factsOfRun('demo', runId),
       onFact: (received) => void facts.push(received),
       onRewound: () => {

@@ -1,13 +1,26 @@
 /** Reading the run log: facts in order, from the start, without gaps. */
 import type { JsMsg } from '@nats-io/jetstream';
-import { factSchema, parseFactSubject, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
+import {
+  factSchema,
+  parseFactSubject,
+  partitionOf,
+  streams,
+  subjects,
+  UnavailableError,
+  type Fact,
+} from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
 import { isTransient, orUnavailable, pause } from './failures.ts';
 import { decodeMessage, traceOf } from './message.ts';
-import { readInOrder } from './read-in-order.ts';
+import { readInOrder, type Beginning, type ReadingOptions } from './read-in-order.ts';
 
 const readWithinMs = 15_000;
+/** What may be said about a run while its first fact is on its way. */
+const earlierBySequences = 1_000;
+/** A first fact that is written again, after the log has lost it or before it was ever there, is as much later than it says. */
+const lateAfterMs = 5_000;
+const earlierByMs = 600_000;
 /** A body that is not in the object store after this many tries is taken for lost. */
 const claimTriesMax = 20;
 const claimRetryMs = 250;
@@ -47,12 +60,44 @@ export type FollowOptions = {
  * Follows facts until stopped. After a lost connection or a deleted consumer it goes on where it was;
  * a fact is never skipped or seen twice (but see `onRewound`). Never fails: without a server it waits.
  */
-export async function followFacts(bus: Bus, options: FollowOptions): Promise<Following> {
+export function followFacts(bus: Bus, options: FollowOptions): Following {
+  return follow(bus, options);
+}
+
+/**
+ * Follows the facts of one run, like `followFacts`. It takes a server longer the more of the log it has to look through, so it
+ * begins shortly before the run did.
+ */
+export function followRun(
+  bus: Bus,
+  run: { app: string; runId: string },
+  options: Omit<FollowOptions, 'filter'>,
+): Following {
+  return follow(bus, {
+    ...options,
+    filter: subjects.factsOfRun(run.app, run.runId),
+    beginning: () => beginningOf(bus, run),
+  });
+}
+
+/** Nothing of the run stands before; undefined where the log doesn't have its first fact. */
+async function beginningOf(bus: Bus, run: { app: string; runId: string }): Promise<Beginning | undefined> {
+  const first = subjects.fact({ ...run, partition: partitionOf(run.runId, bus.partitions) }, 'started');
+  const message = await bus.jsm.direct.getMessage(streams.runs, { last_by_subj: first });
+  if (!message) return undefined;
+  const atMs = Date.parse(/"at":"([^"]+)"/.exec(message.string())?.[1] ?? '');
+  return message.time.getTime() - atMs < lateAfterMs
+    ? { sequence: message.seq - earlierBySequences }
+    : { time: new Date(message.time.getTime() - earlierByMs) };
+}
+
+function follow(bus: Bus, options: FollowOptions & Pick<ReadingOptions, 'beginning'>): Following {
   let isStopped = false;
   const reading = readInOrder(bus, {
     stream: streams.runs,
     filter: options.filter,
     startSequence: options.startSequence ?? 1,
+    ...(options.startSequence === undefined && options.beginning ? { beginning: options.beginning } : {}),
     async onMessage(message) {
       const received = await receive(bus, message, { ...options, isStopped: () => isStopped });
       if (received && !isStopped) await options.onFact(received);
@@ -72,12 +117,15 @@ export async function followFacts(bus: Bus, options: FollowOptions): Promise<Fol
 export async function readFacts(bus: Bus, app: string, runId: string): Promise<ReceivedFact[]> {
   const facts: ReceivedFact[] = [];
   const caughtUp = Promise.withResolvers<void>();
-  const following = await followFacts(bus, {
-    filter: subjects.factsOfRun(app, runId),
-    onFact: (received) => void facts.push(received),
-    onCaughtUp: caughtUp.resolve,
-    onRewound: () => void facts.splice(0),
-  });
+  const following = followRun(
+    bus,
+    { app, runId },
+    {
+      onFact: (received) => void facts.push(received),
+      onCaughtUp: caughtUp.resolve,
+      onRewound: () => void facts.splice(0),
+    },
+  );
   try {
     await orUnavailable(caughtUp.promise, readWithinMs);
     return facts;

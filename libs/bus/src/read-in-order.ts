@@ -7,7 +7,7 @@
  * 3. A server that came back with less than was read already has lost its tail. What is written since has positions that
  *    were read before, so the reading starts over, and says so.
  */
-import { DeliverPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import { DeliverPolicy, type ConsumerConfig, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import { UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { isTransient, pause } from './failures.ts';
@@ -18,10 +18,15 @@ const pullExpiresMs = 10_000;
 const heartbeatMs = 2_000;
 const retryMs = 250;
 
+/** A position, or a time of the server. */
+export type Beginning = { sequence: number } | { time: Date };
+
 export type ReadingOptions = {
   stream: string;
   filter: string;
   startSequence: number;
+  /** Asked when the reading begins at its start: nothing that is wanted stands before; undefined where that is not known. */
+  beginning?: () => Promise<Beginning | undefined>;
   /** Begin with the newest message of each subject instead of all. */
   isLastPerSubject?: boolean;
   onMessage(message: JsMsg): void | Promise<void>;
@@ -117,12 +122,9 @@ function createGoal(onReached: () => void) {
 }
 
 async function openSession(bus: Bus, options: ReadingOptions & { next: number }): Promise<Session> {
-  const isFirst = options.next === options.startSequence;
   const consumer = await bus.js.consumers.get(options.stream, {
     filter_subjects: options.filter,
-    ...(options.isLastPerSubject && isFirst
-      ? { deliver_policy: DeliverPolicy.LastPerSubject }
-      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, options.next) }),
+    ...(await beginningOf(options)),
   });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({
@@ -136,6 +138,17 @@ async function openSession(bus: Bus, options: ReadingOptions & { next: number })
     if (bus.isConnected()) void consumer.delete().catch(() => false);
   };
   return { messages, pending, remove };
+}
+
+async function beginningOf(options: ReadingOptions & { next: number }): Promise<Partial<ConsumerConfig>> {
+  const isFirst = options.next === options.startSequence;
+  if (isFirst && options.isLastPerSubject) return { deliver_policy: DeliverPolicy.LastPerSubject };
+  const beginning = isFirst ? await options.beginning?.() : undefined;
+  if (beginning && 'time' in beginning) {
+    return { deliver_policy: DeliverPolicy.StartTime, opt_start_time: beginning.time.toISOString() };
+  }
+  const sequence = Math.max(1, options.next, beginning?.sequence ?? 1);
+  return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: sequence };
 }
 
 /** A consumer that was deleted, or a server that hangs, sends no more heartbeats. */

@@ -26,7 +26,7 @@ async function make(count: number): Promise<void> {
   let seen = 0;
   let wake = () => {};
   const { state } = await bench.bus.jsm.streams.info('RUNS');
-  const following = await followFacts(bench.bus, {
+  const following = followFacts(bench.bus, {
     filter: 'pawl.run.*.*.*.observed.>',
     startSequence: state.last_seq + 1,
     onFact: () => {

@@ -6,8 +6,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { followFacts, subscribeDeltas, type Bus, type ReceivedFact } from '@pawl/bus';
-import { subjects } from '@pawl/contracts';
+import { followRun, subscribeDeltas, type Bus, type ReceivedFact } from '@pawl/bus';
 import { guardApp, isStillIn, type Authorizer, type Http } from '@pawl/service';
 import type { ReadRun } from '../partitions/read-run.ts';
 import { runParams } from './read-run.ts';
@@ -76,9 +75,8 @@ async function streamEvents(response: ServerResponse, bus: Bus, wanted: Wanted):
         response.write(formatEvent({ name: 'delta', data: { step, text: delta.text } }));
       })
     : () => {};
-  const following = await followFacts(bus, {
-    filter: subjects.factsOfRun(wanted.app, wanted.runId),
-    startSequence: wanted.behind + 1,
+  const following = followRun(bus, wanted, {
+    ...(wanted.behind > 0 && { startSequence: wanted.behind + 1 }),
     async onFact(received) {
       if (received.fact.kind === 'acted') step = received.fact.step + 1;
       await writeSlowly(response, formatFact(received));

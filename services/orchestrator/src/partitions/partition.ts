@@ -1,5 +1,5 @@
 /** One partition of the run log: its facts folded in order, its runs driven once all that was there is read. */
-import { followFacts, type Bus, type Definitions, type Following } from '@pawl/bus';
+import { followFacts, type Bus, type Definitions } from '@pawl/bus';
 import { subjects, type Fact, type Started } from '@pawl/contracts';
 import type { ChangedAtMs } from '../run/changed-tools.ts';
 import type { RunState } from '../run/state.ts';
@@ -41,7 +41,6 @@ export function openPartition(options: PartitionOptions): Partition {
   const runs = new Map<string, LiveRun>();
   const early = createEarlyFacts();
   const is = { caughtUp: false, closed: false };
-  let following: Following | undefined;
 
   const contain = (runId: string, body: () => void) =>
     containMistake(body, (error) => options.onError(error, { runId }));
@@ -71,20 +70,17 @@ export function openPartition(options: PartitionOptions): Partition {
     contain(fact.runId, () => options.onChange(known.state()));
     known.drive();
   };
-  const follow = async () => {
-    following = await followFacts(options.bus, {
-      filter: subjects.factsOfPartition(options.partition),
-      onFact: ({ fact }) => contain(fact.runId, () => takeIn(fact)),
-      onCaughtUp() {
-        is.caughtUp = true;
-        each((run) => run.drive());
-        each((run) => options.onFound(run.state()));
-      },
-      onRewound: options.onRewound,
-      onUnreadable: (unreadable) => options.onError(new TypeError('a message in the log is no fact'), unreadable),
-    });
-  };
-  const opening = persist(follow, { partition: options.partition });
+  const following = followFacts(options.bus, {
+    filter: subjects.factsOfPartition(options.partition),
+    onFact: ({ fact }) => contain(fact.runId, () => takeIn(fact)),
+    onCaughtUp() {
+      is.caughtUp = true;
+      each((run) => run.drive());
+      each((run) => options.onFound(run.state()));
+    },
+    onRewound: options.onRewound,
+    onUnreadable: (unreadable) => options.onError(new TypeError('a message in the log is no fact'), unreadable),
+  });
 
   return {
     find: (runId) => runs.get(runId)?.state(),
@@ -94,8 +90,7 @@ export function openPartition(options: PartitionOptions): Partition {
     drive: () => each((run) => run.drive()),
     async close() {
       is.closed = true;
-      await opening;
-      await following?.stop();
+      await following.stop();
     },
   };
 }

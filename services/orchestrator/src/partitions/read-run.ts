@@ -1,6 +1,6 @@
 /** Reading a run as it stands now, whoever decides for it: from memory, else from the log, else from Postgres. */
-import { followFacts, readFacts, type Bus } from '@pawl/bus';
-import { RejectedError, subjects, type Fact, type RunView } from '@pawl/contracts';
+import { followRun, readFacts, type Bus } from '@pawl/bus';
+import { RejectedError, type Fact, type RunView } from '@pawl/contracts';
 import { viewOfStored } from '../intake/stored-view.ts';
 import type { RunStore } from '../intake/run-store.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
@@ -54,7 +54,7 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
       for (let view = known ?? (await read(app, runId)); ; view = along?.view() ?? (await read(app, runId))) {
         const leftMs = giveUpAtMs - performance.now();
         if (view.status !== 'running' || leftMs <= 0 || isStopping) return view;
-        if (!partitions.knows(runId)) along ??= await readAlong(bus, { app, runId, onFact: bell.ring });
+        if (!partitions.knows(runId)) along ??= readAlong(bus, { app, runId, onFact: bell.ring });
         await Promise.race([bell.heard(), stopping.promise, pause(Math.min(leftMs, lookAgainAfterMs))]);
       }
     } finally {
@@ -87,10 +87,9 @@ type RunAlong = {
 };
 
 /** Reads along in the log of a run that another replica decides for. */
-async function readAlong(bus: Bus, of: { app: string; runId: string; onFact(): void }): Promise<RunAlong> {
+function readAlong(bus: Bus, of: { app: string; runId: string; onFact(): void }): RunAlong {
   let fold = createFold();
-  const following = await followFacts(bus, {
-    filter: subjects.factsOfRun(of.app, of.runId),
+  const following = followRun(bus, of, {
     onFact({ fact }) {
       fold.add(fact);
       of.onFact();
