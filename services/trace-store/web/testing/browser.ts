@@ -3,11 +3,12 @@
  * the page or a violation of its security policy fails the test that caused it. `PAWL_TEST_PAGE_SLOWNESS=6` makes its
  * processor so many times slower and lets its answers come late and out of order: tests have to pass then, too.
  */
+import { basename, join } from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { findChromium } from '@pawl/devstack';
 import { buildPage } from '../build.mjs';
-import { pageSlowness } from './config.ts';
+import { pageSlowness, picturesFolder } from './config.ts';
 import { key, startPlayedApi, type PlayedApi } from './played-api.ts';
 
 const args = [
@@ -42,7 +43,10 @@ export function useBrowser(): BrowserUnderTest {
   beforeEach((context) => {
     if (!browser) context.skip('there is no Chromium here (Debian: apt-get install chromium)');
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    await Promise.all(
+      pages.map((page, n) => keepPicture(page, pictureName([basename(task.file.name, '.test.ts'), task.name, n]))),
+    );
     await Promise.all(pages.map((page) => page.context().close()));
     const seen = faults;
     pages = [];
@@ -90,6 +94,18 @@ export function usePage(): PageUnderTest {
     },
     open: (path, options) => browser.open(started().url, path, options),
   };
+}
+
+/** An artifact of the run, for people to look at; a tab that can't be drawn any more leaves none. */
+async function keepPicture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(picturesFolder, name), timeout: 10_000 }).catch(() => undefined);
+}
+
+function pictureName(parts: readonly (string | number)[]): string {
+  return `${parts
+    .join(' ')
+    .replaceAll(/[^\p{L}\d]+/gu, '-')
+    .slice(0, 150)}.png`;
 }
 
 async function slowDown(page: Page): Promise<void> {
