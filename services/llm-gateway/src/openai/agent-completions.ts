@@ -12,7 +12,8 @@ import { createEventStream } from './event-stream.ts';
 import { OpenAiError } from './openai-errors.ts';
 import { endWithError } from './stream-error.ts';
 
-const keepAliveEveryMs = 10_000;
+/** So often a client hears that its stream is alive while a run goes on. */
+export const keepAliveEveryMs = 10_000;
 
 export type AgentAsked = { agent: string; body: ChatRequest; caller: HttpCaller; authorization: string };
 

@@ -104,6 +104,29 @@ describe('model "agent:<name>"', () => {
     expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('length');
   });
 
+  it('speaks the Responses API, too, whole and streamed', async () => {
+    const request = { model: ask.model, instructions: 'Be brief.', input: 'Why did sales drop?' };
+    answers = [{ status: 201, body: view({}) }];
+    const whole = await client.responses.create(request);
+    expect(whole).toMatchObject({ output_text: 'It is line C.', status: 'completed', store: false });
+    answers = [{ status: 201, body: view({}) }];
+    const events = await Array.fromAsync(await client.responses.create({ ...request, stream: true }));
+    expect(events.map(({ type }) => type)).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_event, place) => place));
+    answers = [{ status: 404, body: problem('unknown_agent', 'there is no agent analyst') }];
+    await expect(client.responses.create({ ...request, stream: true })).rejects.toMatchObject({ status: 404 });
+  });
+
   it('tells what the orchestrator refuses, and that it is away', async () => {
     answers = [{ status: 404, body: problem('unknown_agent', 'there is no agent analyst') }];
     await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ status: 404, code: 'unknown_agent' });

@@ -1,7 +1,7 @@
 /** POST /v1/responses: create and stream, with function tools. */
 import type { FastifyReply } from 'fastify';
 import { guardApp, type Http } from '@pawl/service';
-import { answerOfAgent } from './agent-completions.ts';
+import { answerOfAgent, keepAliveEveryMs } from './agent-completions.ts';
 import { agentNameOf } from './agent-model.ts';
 import { callerOf } from './caller.ts';
 import { requestOf, type OpenAiDeps } from './chat-completions.ts';
@@ -62,17 +62,19 @@ async function streamResponse(reply: FastifyReply, { body, id, answer }: Streami
   let head = { id: `resp_${id ?? ''}`, createdS: Math.floor(Date.now() / 1_000) };
   let teller = createEventTeller(head, send);
   const begin = () => {
-    if (stream.hasBegun()) return;
+    if (sequence > 0) return;
     for (const type of ['response.created', 'response.in_progress']) {
       send({ type, response: responseBody(head, body, { status: 'in_progress' }) });
     }
   };
+  // A run says nothing before its end.
+  const timer = id === undefined ? setInterval(() => stream.keepAlive(), keepAliveEveryMs) : undefined;
   try {
     const { answer: whole, isReplay } = await answer((piece) => {
       begin();
       teller.tell(piece);
     });
-    if (!stream.hasBegun()) {
+    if (sequence === 0) {
       head = { ...head, id: `resp_${whole.id}` };
       teller = createEventTeller(head, send);
       begin();
@@ -84,11 +86,14 @@ async function streamResponse(reply: FastifyReply, { body, id, answer }: Streami
     send({ type: `response.${state.status}`, response: responseBody(head, body, state) });
   } catch (error) {
     if (!stream.hasBegun()) throw error;
+    begin();
     const { code, message } = denialOfError(error);
     send({
       type: 'response.failed',
       response: responseBody(head, body, { status: 'failed', error: { code, message } }),
     });
+  } finally {
+    clearInterval(timer);
   }
   stream.end();
   return reply;
