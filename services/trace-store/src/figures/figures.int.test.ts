@@ -118,6 +118,27 @@ test('T3: any order, repetition and batches of facts, counted in between or not,
   expect(new Set(texts).size).toBe(1);
 });
 
+test('T3: hours that are counted while two writers change them are counted again', async () => {
+  const app = 'busy';
+  const runs = Array.from({ length: 60 }, (_, number) => messagesOf(runOf(app, `busy ${number}`, 3 + (number % 4))));
+  const write = async (order: ReadMessage[][]) => {
+    for (let from = 0; from < 17; from += 2) {
+      await storeMessages(
+        tables,
+        order.flatMap((messages) => messages.slice(from, from + 2)),
+      );
+    }
+  };
+  const writing = Promise.all([write(runs), write(runs.toReversed())]).then(() => true);
+  let isWritten = false;
+  void writing.then(() => (isWritten = true));
+  while (!isWritten) await keepFigures(database);
+  await writing;
+  await keepFigures(database);
+  expect(await figuresOf({ app })).toMatchObject({ runs: Array.from({ length: 4 }, () => ({ runs: 15, ended: 15 })) });
+  await expectAsCounted(app);
+});
+
 test('what is not counted yet, what is outdated and the edges of a range are counted when they are asked for', async () => {
   const app = 'edges';
   const last = runOf(app, 'late', 50);

@@ -171,9 +171,11 @@ function readCall(call: Loose): MessageCall {
 /** `prefix.N.…`: attributes of a message each on its own. `inner` stands between the number and the name. */
 function flattened(attributes: Attributes, prefix: string, inner = ''): Message[] {
   const byNumber = new Map<number, Loose>();
-  for (const [name, value] of Object.entries(attributes)) {
-    if (!name.startsWith(`${prefix}.`)) continue;
-    const [, number, path] = /^(\d{1,5})\.(.+)$/.exec(name.slice(prefix.length + 1)) ?? [];
+  const start = `${prefix}.`;
+  for (const name in attributes) {
+    if (!name.startsWith(start)) continue;
+    const value = attributes[name];
+    const [, number, path] = /^(\d{1,5})\.(.+)$/.exec(name.slice(start.length)) ?? [];
     if (number === undefined || !path?.startsWith(inner)) continue;
     const message = byNumber.get(Number(number)) ?? {};
     message[path.slice(inner.length)] = value;
@@ -223,6 +225,7 @@ function eventMessages(events: OtlpSpan['events'], wanted: RegExp): Message[] {
 /** The value that JSON text says; other values as they are; undefined for text that is no JSON. */
 export function jsonOf(value: unknown): unknown {
   if (typeof value !== 'string') return value;
+  if (!/^\s*[[{"\-0-9tfn]/.test(value)) return undefined;
   try {
     return JSON.parse(value) as unknown;
   } catch {

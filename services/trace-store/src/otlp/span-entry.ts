@@ -38,7 +38,7 @@ export function entryOfSpan(span: OtlpSpan, run: { app: string; runId: string })
     traceId: span.traceId,
     spanId: span.spanId,
     parentSpanId: span.parentSpanId,
-    marks: marksOf(body, JSON.parse(body)),
+    marks: body.includes('\\u') ? marksOf(body, JSON.parse(body)) : [],
     body,
     pieces,
   };
