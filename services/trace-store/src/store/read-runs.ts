@@ -97,10 +97,11 @@ export async function listRuns(
 ): Promise<RunPage> {
   const { count, excerptChars = excerptCharsDefault } = page;
   const giveUpAtMs = performance.now() + scanForMs;
+  const first = await leadingOf(database, filter, page.after);
   const rows: RunListItem[] = [];
   let next = page.after;
   do {
-    const found = await scanRuns(database, filter, { after: next, count: count - rows.length, excerptChars });
+    const found = await scanRuns(database, filter, { first, after: next, count: count - rows.length, excerptChars });
     rows.push(...found.rows);
     next = found.next;
   } while (next && rows.length < count && performance.now() < giveUpAtMs);
@@ -111,11 +112,12 @@ export async function listRuns(
 async function scanRuns(
   database: Database,
   filter: RunFilter,
-  { after, count, excerptChars }: { after: ListPlace | undefined; count: number; excerptChars: number },
+  scan: { first: Indexed | undefined; after: ListPlace | undefined; count: number; excerptChars: number },
 ): Promise<RunPage> {
+  const { count, excerptChars } = scan;
   const values: unknown[] = [];
   const bind: Bind = (value) => `$${values.push(value)}`;
-  const { leading, others } = conditionsOf(filter, after, bind);
+  const { leading, others } = conditionsOf(filter, scan, bind);
   const isScan = others.length > 0;
   const scanned = `select * from traces.runs where ${leading.join(' and ')}
     order by listed_at desc, run_id desc limit ${isScan ? scanRowsMax : bind(count + 1)}`;
@@ -144,7 +146,7 @@ function placeOf(row: { listed_at: Date; run_id: string }): ListPlace {
   return { listedAt: row.listed_at.toISOString(), runId: row.run_id };
 }
 
-/** Filters with an index, those that leave the fewest runs first. */
+/** Filters with an index. */
 const indexedColumns = [
   ['parent', 'parent_run_id'],
   ['forkOf', 'fork_run_id'],
@@ -154,21 +156,53 @@ const indexedColumns = [
   ['agent', 'agent'],
   ['status', 'status'],
 ] as const satisfies readonly (readonly [keyof RunFilter, string])[];
-/** What most runs are is the last to go by. */
-const commonValues = new Set(['final_answer', 'ended']);
+type Indexed = (typeof indexedColumns)[number];
+
+/** As many of the newest runs of a filter tell how rare they are. */
+const probeRows = 200;
+
+/**
+ * The filter to go by: of several that have an index, the one of which fewest runs are, or whose newest runs reach back the
+ * furthest.
+ */
+async function leadingOf(
+  database: Database,
+  filter: RunFilter,
+  after: ListPlace | undefined,
+): Promise<Indexed | undefined> {
+  const wanted = indexedColumns.filter(([name]) => filter[name] !== undefined);
+  if (wanted.length < 2) return wanted[0];
+  const values: unknown[] = [filter.app, after?.listedAt ?? filter.to ?? 'infinity'];
+  const probes = wanted.map(
+    ([name, column], at) => `
+      select ${at} as at, count(*) as count, min(listed_at) as oldest
+      from (select listed_at from traces.runs where app = $1 and listed_at <= $2 and ${column} = $${values.push(filter[name])}
+            order by listed_at desc, run_id desc limit ${probeRows}) as newest`,
+  );
+  const rows = await database.query<{ at: number; count: string; oldest: Date | null }>(
+    probes.join(' union all '),
+    values,
+  );
+  const [rarest] = rows.toSorted(
+    (left, right) => Number(left.count) - Number(right.count) || Number(left.oldest) - Number(right.oldest),
+  );
+  return wanted[rarest?.at ?? 0];
+}
 
 /**
  * Conditions that an index narrows down, in the order of the list, and those that are looked up run by run. Were two
  * filters to narrow down together, nothing would bound how many runs of the first are passed over for the second. The time
  * in a run's id tells which weeks to look at.
  */
-function conditionsOf(filter: RunFilter, after: ListPlace | undefined, bind: Bind) {
+function conditionsOf(
+  filter: RunFilter,
+  { first, after }: { first: Indexed | undefined; after: ListPlace | undefined },
+  bind: Bind,
+) {
   const leading = [`app = ${bind(filter.app)}`];
-  const equal = indexedColumns
-    .flatMap(([name, column]) => (filter[name] === undefined ? [] : [{ column, value: filter[name] }]))
-    .toSorted((one, other) => Number(commonValues.has(one.value)) - Number(commonValues.has(other.value)));
-  const [first, ...rest] = equal.map(({ column, value }) => `${column} = ${bind(value)}`);
-  if (first !== undefined) leading.push(first);
+  const equal = ([name, column]: Indexed) => `${column} = ${bind(filter[name])}`;
+  if (first) leading.push(equal(first));
+  const rest = indexedColumns.filter((indexed) => indexed !== first && filter[indexed[0]] !== undefined).map(equal);
   if (filter.from !== undefined) leading.push(`listed_at >= ${bind(filter.from)}`);
   if (filter.to !== undefined) leading.push(`listed_at < ${bind(filter.to)}`);
   leading.push(...bornWithin(filter, bind, { nowMs: Date.now() }));
