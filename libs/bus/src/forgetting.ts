@@ -3,23 +3,17 @@
  * asking until it is told that it was done, and doing it again changes nothing.
  */
 import { randomUUID } from 'node:crypto';
-import { objectNameSchema, subjects, UnavailableError } from '@pawl/contracts';
-import { z } from 'zod';
+import {
+  forgetSchema,
+  forgottenSchema,
+  subjects,
+  UnavailableError,
+  type Forget,
+  type Forgetting,
+} from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 
 const answeredWithinMs = 15_000;
-
-const forgettingSchema = z.object({
-  app: objectNameSchema,
-  /** Runs that have ended. */
-  runIds: z.array(z.string().max(200)).max(1_000),
-  /** Everything else that is kept of this user, whose runs have all ended. */
-  userId: z.string().max(200).optional(),
-});
-export type Forgetting = z.infer<typeof forgettingSchema>;
-
-const askedSchema = forgettingSchema.extend({ id: z.string() });
-const answerSchema = z.object({ id: z.string(), isDone: z.boolean() });
 
 /** Resolves when a replica of the service has forgotten. Throws `UnavailableError` when none says so. */
 export async function askToForget(bus: Bus, service: string, what: Forgetting): Promise<void> {
@@ -27,7 +21,7 @@ export async function askToForget(bus: Bus, service: string, what: Forgetting): 
   const answered = Promise.withResolvers<boolean>();
   const subscription = bus.connection.subscribe(subjects.forgotten(service), {
     callback(error, message) {
-      const answer = error ? undefined : answerSchema.safeParse(message.json()).data;
+      const answer = error ? undefined : forgottenSchema.safeParse(message.json()).data;
       if (answer?.id === id) answered.resolve(answer.isDone);
     },
   });
@@ -50,7 +44,7 @@ export type ForgettingOptions = {
 
 /** Forgets what is asked for, each by one replica, until the returned function is called. */
 export function serveForgetting(bus: Bus, { service, forget, onError }: ForgettingOptions): () => void {
-  const answer = async (asked: z.infer<typeof askedSchema>) => {
+  const answer = async (asked: Forget) => {
     const { id, ...what } = asked;
     let isDone = true;
     try {
@@ -64,7 +58,7 @@ export function serveForgetting(bus: Bus, { service, forget, onError }: Forgetti
   const subscription = bus.connection.subscribe(subjects.forget(service), {
     queue: service,
     callback(error, message) {
-      const asked = error ? undefined : askedSchema.safeParse(message.json()).data;
+      const asked = error ? undefined : forgetSchema.safeParse(message.json()).data;
       if (asked) void answer(asked);
     },
   });

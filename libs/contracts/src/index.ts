@@ -4,6 +4,7 @@ export * from './budget.ts';
 export * from './errors.ts';
 export * from './facts.ts';
 export * from './fingerprint.ts';
+export * from './forgetting.ts';
 export * from './http-api.ts';
 export * from './input-bound.ts';
 export * from './model-route.ts';

@@ -2,7 +2,8 @@
  * When a user is erased, what models said for that user leaves the gateway at once: replies of the user's runs and calls, and
  * answers in the cache. As after its time, what is left of a reply says that its call was settled, and the books stay.
  */
-import { serveForgetting, type Bus, type Forgetting } from '@pawl/bus';
+import { serveForgetting, type Bus } from '@pawl/bus';
+import type { Forgetting } from '@pawl/contracts';
 import type { Queryable } from '@pawl/db';
 import type { Log, Part } from '@pawl/service';
 import { storable } from '../ledger/storable.ts';

@@ -9,8 +9,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { removeCallResults, type Bus, type Forgetting } from '@pawl/bus';
-import { streams, subjects } from '@pawl/contracts';
+import { removeCallResults, type Bus } from '@pawl/bus';
+import { streams, subjects, type Forgetting } from '@pawl/contracts';
 import {
   countLeft,
   finishErasure,

@@ -1,8 +1,8 @@
 /** Keeping, dropping, holding and erasing, on a real Postgres and a real run log. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Readable } from 'node:stream';
-import { connectBus, openResult, putResult, type Bus, type Forgetting } from '@pawl/bus';
-import { sha256, slotOf, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
+import { connectBus, openResult, putResult, type Bus } from '@pawl/bus';
+import { sha256, slotOf, streams, subjects, UnavailableError, type Fact, type Forgetting } from '@pawl/contracts';
 import { connectDatabase, migrate, type Database } from '@pawl/db';
 import { publishFact } from '@pawl/bus';
 import { noRules } from '@pawl/redaction';
