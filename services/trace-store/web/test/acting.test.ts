@@ -90,10 +90,13 @@ test('a denial carries its reason, and one that came too late is told', async ()
   expect(askedOf(run)[0]?.body).toEqual({ decision: 'deny', argsHash, reason: 'The invoice is not paid.' });
   page.api.answerWith(`/v1/runs/${run.id}/approvals/call_0_0`, {
     status: 409,
-    body: { detail: 'gone', code: 'conflict' },
+    body: { detail: 'The tool was changed.', code: 'conflict' },
   });
   await tab.getByRole('button', { name: 'Deny' }).click();
-  await tab.getByRole('alert').getByText('This no longer applies').waitFor();
+  await tab
+    .getByRole('alert')
+    .getByText(/^This no longer applies.*\(The tool was changed\.\)$/)
+    .waitFor();
 });
 
 test('arguments are edited digit for digit, and only into a JSON object', async () => {

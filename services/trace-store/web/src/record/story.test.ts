@@ -145,6 +145,17 @@ describe('an explanation', () => {
     expect(explain(storyOf(silent, { isLost: true })).unclear).toMatchObject([{ slot: 'observed.0.0' }]);
   });
 
+  test('tells that nobody was asked any more where the tool was changed while a call waited', () => {
+    const changed = withFacts((fact) => {
+      if (fact.kind === 'acted' && fact.m === 0) {
+        return { ...fact, calls: fact.calls.map((call) => ({ ...call, admission: 'approval' as const })) };
+      }
+      if (fact.kind !== 'observed' || fact.m !== 0) return fact;
+      return { ...fact, observation: { ...fact.observation, status: 'denied', errorCode: 'tool_not_allowed' } };
+    });
+    expect(explain(storyOf(changed)).notDone[0]).toMatchObject({ voided: 'asked', decision: undefined });
+  });
+
   test('tells the one figure of a result, what a person answered, and what came too late', () => {
     const other = withFacts((fact) => {
       if (fact.kind === 'observed' && fact.m === 0) {

@@ -3,7 +3,6 @@
  * A decision carries the hash of the arguments that were shown, so it can apply to nothing else (I11).
  */
 import { useId, useState } from 'react';
-import { ApiError } from '../api/request.ts';
 import { decide, sendSignal, type Decision, type ShownPending } from '../api/runs.ts';
 import { isExactRecord, parseExact } from '../record/exact-json.ts';
 import { visibleText } from '../record/format.ts';
@@ -146,8 +145,7 @@ function useSending(onDone: OnDone) {
       await act();
       onDone(say('approval.taken'));
     } catch (error) {
-      const isStale = error instanceof ApiError && error.status === 409;
-      setProblem(isStale ? say('approval.conflict') : problemText(error));
+      setProblem(problemText(error));
       onDone();
     } finally {
       setSending(false);

@@ -309,7 +309,6 @@ export const en = {
   'approval.editLabel': 'Arguments (JSON)',
   'approval.editInvalid': 'This is not a JSON object.',
   'approval.editGo': 'Approve with these arguments',
-  'approval.conflict': 'This no longer applies: somebody has decided, or the run went on.',
   'approval.bound': 'What runs is exactly what is shown here.',
   'approval.taken': 'Your decision was taken.',
   'approval.void_decided': 'What was decided no longer counts: the tool has been changed since.',

@@ -303,7 +303,6 @@ export const pt: Dictionary = {
   'approval.editLabel': 'Argumentos (JSON)',
   'approval.editInvalid': 'Isto não é um objeto JSON.',
   'approval.editGo': 'Aprovar com estes argumentos',
-  'approval.conflict': 'Isto não vale mais: alguém já decidiu, ou a execução continuou.',
   'approval.bound': 'O que roda é exatamente o que está mostrado aqui.',
   'approval.taken': 'A sua decisão foi recebida.',
   'approval.void_decided': 'O que foi decidido não vale mais: a ferramenta mudou desde então.',

@@ -299,7 +299,6 @@ export const zh: Dictionary = {
   'approval.editLabel': '参数（JSON）',
   'approval.editInvalid': '这不是 JSON 对象。',
   'approval.editGo': '用这些参数批准',
-  'approval.conflict': '已不适用：有人已作出决定，或者运行已经继续。',
   'approval.bound': '执行的内容与这里显示的完全一致。',
   'approval.taken': '您的决定已收到。',
   'approval.void_decided': '之前的决定已不再有效：工具在那之后被改动了。',

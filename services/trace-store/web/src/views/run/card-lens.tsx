@@ -6,11 +6,12 @@ import { bodyOf, type TracedRun } from '../../record/trace.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Prose } from '../../ui/prose.tsx';
 import { useWords } from '../../words/words.tsx';
-import { ActedBody, LostCard, NoteLine, OperationCard, OtherSpans, ResultCard, ThinkingCard } from './cards.tsx';
+import { ActedBody, LostCard, NoteLine, OperationCard, ResultCard, ThinkingCard } from './cards.tsx';
 import { Card } from './card.tsx';
 import { ConclusionCard } from './conclusion-card.tsx';
 import { ForkButton } from './fork-button.tsx';
 import { useOpenDetails } from './open-details.tsx';
+import { OtherSpans } from './other-spans.tsx';
 
 /** Up to so many turns all stand in the document, so that the browser's own search finds them. */
 const drawnWholeMax = 60;

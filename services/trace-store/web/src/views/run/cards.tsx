@@ -3,7 +3,7 @@ import { createContext, useContext, useEffect, useState } from 'react';
 import { visibleText } from '../../record/format.ts';
 import { voidOf, type LostSlot, type StoryCall } from '../../record/story.ts';
 import { thoughtParts } from '../../record/thought-parts.ts';
-import { bodyOf, spanNameOf, type TraceRecord } from '../../record/trace.ts';
+import { bodyOf, type TraceRecord } from '../../record/trace.ts';
 import { Chip, toneOfObservation } from '../../ui/chip.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { useProblemText } from '../../ui/problem.tsx';
@@ -13,6 +13,7 @@ import { StatusChip } from '../../ui/status-chip.tsx';
 import { Arguments, Value } from '../../ui/value.tsx';
 import { useWords } from '../../words/words.tsx';
 import { Card } from './card.tsx';
+import { Orphan } from './other-spans.tsx';
 import { ObservedDetails, ThoughtDetails } from './record-details.tsx';
 import { ResultMedia, WholeResult } from './result-media.tsx';
 import { SubRuns } from './sub-runs.ts';
@@ -31,32 +32,6 @@ export function ThinkingCard({ record }: { record: TraceRecord }) {
       <ThoughtBody record={record} />
       {record.body && <ThoughtDetails record={record} />}
     </Card>
-  );
-}
-
-/** Says of a span of another agent that its parent has not come. */
-function Orphan({ record }: { record: TraceRecord }) {
-  const { say } = useWords();
-  return record.isOrphan ? <Chip tone="warn">{say('span.orphan')}</Chip> : null;
-}
-
-/** Spans of another agent that are neither thoughts nor calls, or report one once more. */
-export function OtherSpans({ spans }: { spans: readonly TraceRecord[] }) {
-  const { say, count, duration } = useWords();
-  if (spans.length === 0) return null;
-  return (
-    <details className="other-spans">
-      <summary>{say('span.others', { count: spans.length, shown: count(spans.length) })}</summary>
-      <ul className="plain">
-        {spans.map((record) => (
-          <li key={record.slot}>
-            <span dir="auto">{visibleText(spanNameOf(record))}</span>{' '}
-            <span className="quiet">{duration(record.durationMs)}</span> <Orphan record={record} />
-            {record.isRepeat && <Chip tone="quiet">{say('span.repeat')}</Chip>}
-          </li>
-        ))}
-      </ul>
-    </details>
   );
 }
 
@@ -236,11 +211,20 @@ export function LargeBody({ record }: { record: TraceRecord }) {
   const load = useContext(LoadBody);
   const problemText = useProblemText();
   const [problem, setProblem] = useState<string>();
-  const start = () => load(record).catch((error: unknown) => setProblem(problemText(error)));
+  const [isUnderWay, setUnderWay] = useState(false);
+  const start = async () => {
+    setUnderWay(true);
+    try {
+      await load(record);
+    } catch (error) {
+      setProblem(problemText(error));
+      setUnderWay(false);
+    }
+  };
   return (
     <>
       <p className="quiet">{problem ?? say('value.large')}</p>
-      <button type="button" className="more" onClick={() => void start()}>
+      <button type="button" className="more" disabled={isUnderWay} onClick={() => void start()}>
         {say(problem === undefined ? 'value.load' : 'state.retry')}
       </button>
     </>
