@@ -19,9 +19,13 @@ import { totalsOf } from '../run/totals.ts';
 import { declaredIn } from '../run/pin.ts';
 import { declaredNow, definitionOf } from './start-run.ts';
 
-/** A child's id follows from the call that it answers, so that the same call starts the same run. */
+/**
+ * A child's id follows from the call that it answers, so that the same call starts the same run. Its time is that of its parent, so a
+ * whole tree is kept, and goes, together.
+ */
 export function childIdOf(parentId: string, m: number, i: number): string {
-  return `run_${sha256(`${parentId} ${m} ${i}`).slice(0, 32)}`;
+  const born = parentId.slice('run_'.length, 'run_'.length + 12);
+  return `run_${born}7${sha256(`${parentId} ${m} ${i}`).slice(0, 19)}`;
 }
 
 export type ChildOptions = {
