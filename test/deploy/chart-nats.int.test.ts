@@ -32,13 +32,15 @@ beforeAll(async () => {
     environmentOf: (service) => ({ PAWL_TRACE_MAINTENANCE_MS: '100', ...nats.environmentOf(service) }),
     models: {
       scripted: {
-        respond: ({ question, turn }) =>
-          turn < question.split(' ').length
-            ? {
-                say: `Round ${turn}. ${'x'.repeat(200)}`,
-                calls: [{ tool: question.split(' ')[turn] ?? '', args: {} }],
-              }
-            : { answer: 'Done.' },
+        respond({ question, turn }) {
+          if (question === 'Write.') return { answer: 'A long answer. '.repeat(1_000) };
+          const tool = question.split(' ')[turn];
+          if (tool === undefined) return { answer: 'Done.' };
+          return {
+            say: `Round ${turn}. ${'x'.repeat(200)}`,
+            calls: [{ tool, args: tool === 'ask' ? { input: 'Write.' } : {} }],
+          };
+        },
       },
     },
   });
@@ -51,7 +53,10 @@ beforeAll(async () => {
   await api.putTool('held', { http: { method: 'GET', url: `${tools.url}/held` } });
   await api.putTool('hello', { nats: { subject: 'tools.hello' } });
   await api.putBudget('month', { scope: { app: 'demo' }, limit: { amount: '1000', currency: 'USD' }, window: 'month' });
-  await api.putAgent('analyst', { tools: ['fetch', 'big', 'held', 'hello'] });
+  await api.putAgent('writer', {});
+  const parameters = { type: 'object', properties: { input: { type: 'string' } } };
+  await api.putTool('ask', { agent: { name: 'writer' }, parameters });
+  await api.putAgent('analyst', { tools: ['fetch', 'big', 'held', 'hello', 'ask'] });
 }, 120_000);
 
 afterAll(async () => {
@@ -66,6 +71,9 @@ describe('with the rights of its user only', () => {
     const { api } = stack;
     const { body: run } = await api.run({ agent: 'analyst', input: 'fetch big hello', limits: { tokens: 1_000_000 } });
     expect(run).toMatchObject({ stopReason: 'final_answer', answer: 'Done.', toolCalls: 3 });
+    const { body: asking } = await api.run({ agent: 'analyst', input: 'ask', limits: { tokens: 1_000_000 } });
+    expect(asking).toMatchObject({ stopReason: 'final_answer', toolCalls: 1 });
+    expect((await api.events(asking.id)).body).toMatch(/"truncated":true,"ref":"demo\//);
 
     tools.hold();
     const { body: held } = await api.startRun({ agent: 'analyst', input: 'held' });
@@ -74,7 +82,7 @@ describe('with the rights of its user only', () => {
     expect(await api.getRun(held.id, 30)).toMatchObject({ body: { stopReason: 'cancelled' } });
     tools.release();
 
-    for (const { id } of [run, held]) {
+    for (const { id } of [run, asking, held]) {
       const isStored = async () => {
         const { body } = await api.getTrace(id);
         return body.records?.some(({ kind }) => kind === 'ended') ? body.records : undefined;

@@ -56,6 +56,10 @@ const services = {
       ...[streams.runs, streams.think, streams.act].flatMap(get),
       ...[definitions, leases].map(keyValueStream).flatMap(get),
       ...[definitions, leases].map((bucket) => put(bucket)),
+      // Whole answers of sub-runs.
+      ...get(objectStream(results)),
+      purge(objectStream(results)),
+      `$O.${results}.>`,
       ...declare('agents'),
       put(settings, 'partitions'),
       ...consume(keyValueStream(settings)),
