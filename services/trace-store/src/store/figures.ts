@@ -10,7 +10,6 @@ import { selectCalls, selectRuns } from './count-figures.ts';
 
 /** How far back hours are counted: as far as figures can be asked for. */
 const daysBack = 400;
-const hoursAtOnce = 24;
 const outdatedAtOnce = 20;
 
 type Range = { app: string; counted_from: Date; counted_to: Date };
@@ -48,8 +47,11 @@ export async function listApps(database: Database): Promise<string[]> {
   return rows.map(({ app }) => app);
 }
 
-/** Counts some more hours of an app: first up to now, then backwards. Gives whether there are more. */
-export async function countMore(database: Database, app: string): Promise<boolean> {
+/** Counts some more hours of an app, `hoursMax` at the most: first up to now, then backwards. Gives whether there are more. */
+export async function countMore(
+  database: Database,
+  { app, hoursMax }: { app: string; hoursMax: number },
+): Promise<boolean> {
   const isMore = await alone(database, async (client) => {
     const [range] = await client.query<Range & { newest: Date; oldest: Date }>(
       `with bounds as (select date_trunc('hour', now() - interval '3 hours', 'UTC') as newest),
@@ -63,7 +65,7 @@ export async function countMore(database: Database, app: string): Promise<boolea
     const [fromMs, toMs] = [range.counted_from.getTime(), range.counted_to.getTime()];
     const behind = (range.newest.getTime() - toMs) / hourMs;
     if (behind > 0) {
-      const hours = Math.min(behind, hoursAtOnce);
+      const hours = Math.min(behind, hoursMax);
       await countHours(client, { app, fromMs: toMs, hours });
       await setRange(client, { app, fromMs, toMs: toMs + hours * hourMs });
       return true;
@@ -82,7 +84,7 @@ export async function countMore(database: Database, app: string): Promise<boolea
     // What lies between has no runs, and is counted so.
     const hourOf = (at: Date) => Math.floor(at.getTime() / hourMs) * hourMs;
     const endMs = isNoneLeft ? range.oldest.getTime() : hourOf(earlier.at ?? range.oldest) + hourMs;
-    const hours = isNoneLeft ? 0 : Math.min(hoursAtOnce, left);
+    const hours = isNoneLeft ? 0 : Math.min(hoursMax, left);
     const beginMs = Math.max(endMs - hours * hourMs, range.oldest.getTime());
     if (hours > 0) await countHours(client, { app, fromMs: beginMs, hours: (endMs - beginMs) / hourMs });
     await setRange(client, { app, fromMs: beginMs, toMs });
