@@ -50,6 +50,8 @@ export type Explanation = {
   unclear: ToldCall[];
   /** Whether records are missing that may have said more. */
   isIncomplete: boolean;
+  /** What people told it while it worked, answers to its questions apart. */
+  messages: string[];
   /** Why it was cancelled, in the words of who did. */
   cancelReason: string | undefined;
   /** How much it was allowed, by the stop reason that says that it was used up. `max_spend`: decimal text, USD. */
@@ -83,6 +85,7 @@ export function explain(story: Story): Explanation {
     notDone: all.filter((call) => call.outcome.kind === 'not_done' && !isUnclear(call)),
     unclear: all.filter(isUnclear),
     isIncomplete: story.turns.some(({ lost }) => lost.length > 0),
+    messages: messagesOf(story, all),
     cancelReason: cancelReasonOf(story),
     allowed: allowedOf(story),
   };
@@ -188,16 +191,29 @@ function onlyValue(record: ExactRecord): ExactValue {
   return others.length === 0 ? (value ?? null) : (record.result ?? null);
 }
 
-function cancelReasonOf({ notes, turns }: Story): string | undefined {
-  const records = [notes, ...turns.map((turn) => turn.notes)].flat();
+function notesOf({ notes, turns }: Story): TraceRecord[] {
+  return [notes, ...turns.map((turn) => turn.notes)].flat();
+}
+
+function messagesOf(story: Story, calls: readonly ToldCall[]): string[] {
+  const answers = new Set(
+    calls.flatMap(({ question, outcome }) => (question !== undefined && outcome.kind === 'value' ? outcome.text : [])),
+  );
+  return notesOf(story)
+    .flatMap((record) => bodyOf(record, 'signal')?.text ?? [])
+    .filter((text) => !answers.has(text));
+}
+
+function cancelReasonOf(story: Story): string | undefined {
   return bodyOf(
-    records.find(({ kind }) => kind === 'cancel'),
+    notesOf(story).find(({ kind }) => kind === 'cancel'),
     'cancel',
   )?.reason;
 }
 
-function allowedOf({ started, notes, turns }: Story): Explanation['allowed'] {
-  const resumed = [notes, ...turns.map((turn) => turn.notes)].flat().findLast(({ kind }) => kind === 'resumed');
+function allowedOf(story: Story): Explanation['allowed'] {
+  const { started } = story;
+  const resumed = notesOf(story).findLast(({ kind }) => kind === 'resumed');
   const limits = bodyOf(resumed, 'resumed')?.limits ?? bodyOf(started, 'started')?.limits;
   if (!limits) return {};
   return {

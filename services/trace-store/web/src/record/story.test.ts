@@ -181,6 +181,11 @@ describe('an explanation', () => {
       { kind: 'value', text: 'February', isNumber: false },
     ]);
     expect([calls[2]?.isTooLate, calls[3]?.question]).toEqual([true, 'Which month?']);
+    const said = ['February', 'And March?'].map((text, n) => {
+      const fact = { v: 1 as const, app: 'demo', runId: 'run_1', at: startedAt, by: 'user ana', id: `s${n}`, text };
+      return recordOfFact({ ...fact, kind: 'signal' }, { seq: 99, slot: `signal.s${n}` });
+    });
+    expect(explain(storyOf({ ...other, records: [...other.records, ...said] })).messages).toEqual(['And March?']);
     const { bars } = waterfallOf(storyOf(other), Date.parse(startedAt));
     expect(bars.find(({ tool }) => tool === 'query_dataset')?.segments[0]?.kind).toBe('person');
   });

@@ -15,7 +15,7 @@ type ExplanationLensProps = { run: TracedRun; story: Story; isLost: boolean };
 export function ExplanationLens({ run, story, isLost }: ExplanationLensProps) {
   const { say } = useWords();
   const explanation = explain(story);
-  const { notDone, unclear, isIncomplete } = explanation;
+  const { messages, notDone, unclear, isIncomplete } = explanation;
   const hasStopped = run.status === 'ended' || run.status === 'paused';
   const isCertain = unclear.length === 0 && !isIncomplete;
   return (
@@ -25,6 +25,11 @@ export function ExplanationLens({ run, story, isLost }: ExplanationLensProps) {
         <p className="question-text" dir="auto">
           {visibleText(run.question ?? say('list.noQuestion'))}
         </p>
+        {messages.map((text, at) => (
+          <p key={at} className="question-text" dir="auto">
+            {say('explain.added', { text: visibleText(text) })}
+          </p>
+        ))}
       </section>
       <section>
         <h2>{say(run.status === 'ended' ? 'explain.answer' : 'explain.soFar')}</h2>

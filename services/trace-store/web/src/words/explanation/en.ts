@@ -6,6 +6,7 @@ type Closed = `why.${StopReason}` | `explain.${NotDone}` | `decided.${Approval['
 
 export const explanationEn = {
   'explain.question': 'What was asked',
+  'explain.added': 'Somebody added while it worked: {{text}}',
   'explain.answer': 'The answer',
   'explain.soFar': 'The answer so far',
   'explain.noAnswerYet': 'There is no answer yet.',

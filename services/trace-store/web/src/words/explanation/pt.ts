@@ -3,6 +3,7 @@ import type { explanationEn } from './en.ts';
 
 export const explanationPt: Record<keyof typeof explanationEn, string> = {
   'explain.question': 'O que foi perguntado',
+  'explain.added': 'Alguém acrescentou enquanto trabalhava: {{text}}',
   'explain.answer': 'A resposta',
   'explain.soFar': 'A resposta até aqui',
   'explain.noAnswerYet': 'Ainda não há resposta.',

@@ -3,6 +3,7 @@ import type { explanationEn } from './en.ts';
 
 export const explanationZh: Record<keyof typeof explanationEn, string> = {
   'explain.question': '问了什么',
+  'explain.added': '工作过程中有人补充：{{text}}',
   'explain.answer': '答案',
   'explain.soFar': '目前的答案',
   'explain.noAnswerYet': '还没有答案。',
