@@ -128,6 +128,25 @@ describe('a chat completion', () => {
     expect(bench.model.seen.at(-1)?.body).toMatchObject({ response_format: { type: 'json_schema', json_schema } });
   });
 
+  it('takes earlier replies as they were given, refusals included', async () => {
+    bench.respond = answerWith('Yes.', usage);
+    const { choices } = await client.chat.completions.create(ask);
+    const earlier = choices[0]?.message;
+    if (!earlier) throw new TypeError('no reply');
+    const refused = { role: 'assistant' as const, content: [{ type: 'refusal' as const, refusal: 'No.' }] };
+    await client.chat.completions.create({
+      ...ask,
+      messages: [...ask.messages, earlier, refused, { ...earlier, content: null, refusal: 'Never.' }, ...ask.messages],
+    });
+    expect(bench.model.seen.at(-1)?.body['messages']).toEqual([
+      ...ask.messages,
+      { role: 'assistant', content: 'Yes.' },
+      { role: 'assistant', content: [{ type: 'text', text: 'No.' }] },
+      { role: 'assistant', content: 'Never.' },
+      ...ask.messages,
+    ]);
+  });
+
   it('is for a user and a run, when the headers say so', async () => {
     bench.respond = answerWith('Yes.', usage);
     await bench.put(

@@ -31,13 +31,15 @@ const message = z.discriminatedUnion('role', [
     content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image])).min(1)]),
     name,
   }),
-  z.object({
-    role: z.literal('assistant'),
-    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, refusal]))]).nullish(),
-    refusal: z.string().nullish(),
-    tool_calls: z.array(toolCall).max(1_000).optional(),
-    name,
-  }),
+  z
+    .object({
+      role: z.literal('assistant'),
+      content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, refusal]))]).nullish(),
+      refusal: z.string().nullish(),
+      tool_calls: z.array(toolCall).max(1_000).optional(),
+      name,
+    })
+    .transform(({ refusal: said, ...rest }) => (said ? { ...rest, content: rest.content || said } : rest)),
   z.object({ role: z.literal('tool'), content: texts, tool_call_id: z.string().max(500) }),
 ]);
 
