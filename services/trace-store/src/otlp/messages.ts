@@ -223,7 +223,7 @@ function eventMessages(events: OtlpSpan['events'], wanted: RegExp): Message[] {
 }
 
 /** The value that JSON text says; other values as they are; undefined for text that is no JSON. */
-export function jsonOf(value: unknown): unknown {
+function jsonOf(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (!/^\s*[[{"\-0-9tfn]/.test(value)) return undefined;
   try {
@@ -233,7 +233,7 @@ export function jsonOf(value: unknown): unknown {
   }
 }
 
-export function listed(value: unknown): unknown[] {
+function listed(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
