@@ -103,14 +103,14 @@ describe('a sweep', () => {
   }, 30_000);
 
   describe('after a crash', () => {
-    const purge = () => here.jsm.streams.purge;
-    let original: ReturnType<typeof purge>;
+    const drop = () => here.jsm.streams.deleteMessage;
+    let original: ReturnType<typeof drop>;
     beforeEach(() => {
-      original = purge();
+      original = drop();
       // As if the process were gone before the name that was staged goes.
-      here.jsm.streams.purge = () => Promise.reject(new Error('gone'));
+      here.jsm.streams.deleteMessage = () => Promise.reject(new Error('gone'));
     });
-    afterEach(() => void (here.jsm.streams.purge = original));
+    afterEach(() => void (here.jsm.streams.deleteMessage = original));
 
     test.for(['put', 'adopt'])('within the last moment of a %s leaves the result', async (how) => {
       const ref = `demo/run_3/0/${how}`;

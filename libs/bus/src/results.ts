@@ -60,15 +60,15 @@ export async function putResult(
   const max_chunk_size = Math.min(chunkBytesMax, bus.connection.info?.max_payload ?? chunkBytesMax);
   const about = { bucket: buckets.results, nuid: id, deleted: false, options: { max_chunk_size } } as const;
   const metadata = { ...(isStaged ? {} : { heir: ref }), ...(contentType === undefined ? {} : { contentType }) };
-  await writeEntry(bus, { ...about, name: staged, size: 0, chunks: 0, metadata });
+  const guard = await writeEntry(bus, { ...about, name: staged, size: 0, chunks: 0, metadata });
   const written = await writeChunks(bus, { id, bytesMax: max_chunk_size }, chunks).catch(async (error: unknown) => {
     await removeResult(bus, staged).catch(() => undefined);
     throw error;
   });
   const whole = { ...about, ...written, mtime: new Date().toISOString() };
-  if (isStaged) return await writeEntry(bus, { ...whole, name: staged, metadata });
+  if (isStaged) return void (await writeEntry(bus, { ...whole, name: staged, metadata }));
   await settle(bus, { ...whole, name: ref, metadata: contentType === undefined ? {} : { contentType } });
-  await dropEntry(bus, staged).catch(() => undefined);
+  await dropMessage(bus, guard);
 }
 
 /** Gives what a staged one holds to a reference, in the place of what was there. Throws `UnavailableError`. */
@@ -77,9 +77,9 @@ export async function adoptResult(bus: Bus, staged: string, ref: string): Promis
   if (!entry) throw new UnavailableError('a staged result is not there any more');
   const { heir: _heir, ...metadata } = entry.metadata;
   // Who sweeps has to see that the bytes are another's from now on.
-  await writeEntry(bus, { ...entry, metadata: { ...metadata, heir: ref } });
+  const guard = await writeEntry(bus, { ...entry, metadata: { ...metadata, heir: ref } });
   await settle(bus, { ...entry, name: ref, metadata });
-  await dropEntry(bus, staged).catch(() => undefined);
+  await dropMessage(bus, guard);
 }
 
 /** Puts an entry in the place of what was there, whose bytes go first: none are left without a name. */
@@ -98,14 +98,20 @@ async function settle(bus: Bus, entry: Entry): Promise<void> {
   throw new UnavailableError(`others write the result ${entry.name}, too`);
 }
 
-async function writeEntry(bus: Bus, entry: Entry, expect?: { lastSubjectSequence: number }): Promise<void> {
+/** Gives its place in the stream. */
+async function writeEntry(bus: Bus, entry: Entry, expect?: { lastSubjectSequence: number }): Promise<number> {
   const rollup = headers();
   rollup.set('Nats-Rollup', 'sub');
   const published = bus.js.publish(at.entry(entry.name), JSON.stringify(entry), {
     headers: rollup,
     ...(expect ? { expect } : {}),
   });
-  await orUnavailable(published);
+  return (await orUnavailable(published)).seq;
+}
+
+/** By its place, since a purge by subject looks through the whole stream. Where it fails, who sweeps will find it. */
+async function dropMessage(bus: Bus, sequence: number): Promise<void> {
+  await orUnavailable(bus.jsm.streams.deleteMessage(stream, sequence, false)).catch(() => undefined);
 }
 
 /** Gives what the whole says of itself. */

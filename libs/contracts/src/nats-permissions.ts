@@ -31,6 +31,8 @@ const measure = (stream: string) => [`$JS.API.CONSUMER.LIST.${stream}`, ...get(s
 const purge = (stream: string) => `$JS.API.STREAM.PURGE.${stream}`;
 const put = (bucket: string, key = '>') => `$KV.${bucket}.${key}`;
 const declare = (...kinds: string[]) => kinds.map((kind) => put(registry, `*.${kind}.*`));
+/** Removing one message whose place is known. */
+const remove = (stream: string) => `$JS.API.STREAM.MSG.DELETE.${stream}`;
 const objectStore = (bucket: string) => [
   ...get(objectStream(bucket)),
   ...consume(objectStream(bucket)),
@@ -59,6 +61,7 @@ const services = {
       // Whole answers of sub-runs.
       ...get(objectStream(results)),
       purge(objectStream(results)),
+      remove(objectStream(results)),
       `$O.${results}.>`,
       ...declare('agents'),
       put(settings, 'partitions'),
@@ -90,6 +93,7 @@ const services = {
       ...get(streams.runs),
       ...get(keyValueStream(definitions)),
       ...objectStore(results),
+      remove(objectStream(results)),
       ...declare('tools', 'data-sources', 'mcp-servers'),
       put(settings, 'tools_changed.*.*'),
       subjects.toolCancelled('>'),
