@@ -63,6 +63,12 @@ test('is over with its agent where the parent is known to be elsewhere', async (
   const [agent, ...rest] = agentOf(traceId) as [OtlpSpan, ...OtlpSpan[]];
   await send([{ ...agent, parentSpanId: '8'.repeat(16), flags: 0x300 }, ...rest]);
   expect((await traceOf(await runOf(traceId)))['run']).toMatchObject({ status: 'ended', tokens: 330 });
+  // Who called it reports as well, and goes on.
+  const caller = { ...agent, spanId: '8'.repeat(16), parentSpanId: '7'.repeat(16), name: 'POST', attributes: {} };
+  await send([caller]);
+  expect((await traceOf(await runOf(traceId)))['run']).toMatchObject({ status: 'running', stopReason: null });
+  await send([{ ...caller, spanId: '7'.repeat(16), parentSpanId: null, name: 'GET /' }]);
+  expect((await traceOf(await runOf(traceId)))['run']).toMatchObject({ status: 'ended', stopReason: 'final_answer' });
 });
 
 test('T9: of any age and from any clock is found by its time, and makes no tables of its own', async () => {

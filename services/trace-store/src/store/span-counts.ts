@@ -1,8 +1,8 @@
 /**
  * SQL that counts the spans of other agents' runs. What a span adds follows from the spans around it (`repeatsIn`), which
  * may come before or after it: so the run is counted anew, under its lock, whenever spans are added. Which spans repeat
- * others is noted at their records, for whoever counts those. A run is over once a span has come that nothing of its process
- * is around: an agent inside of another that goes on ends nothing.
+ * others is noted at their records, for whoever counts those. A run is over once its root has come, or what its processes were
+ * entered by: an agent inside of another that goes on ends nothing.
  */
 import type { Queryable } from '@pawl/db';
 import { repeatsIn, type SpanPlace } from '../otlp/repeats.ts';
@@ -51,11 +51,21 @@ export async function countSpans(client: Queryable, table: string, runs: readonl
     const repeats = repeatsIn(spans.map(placeOf));
     const isRepeat = (row: SpanRow) => row.span_id !== null && repeats.has(row.span_id);
     changed.push(...spans.filter((row) => row.is_repeat !== isRepeat(row)));
-    const isOpen = !spans.some((row) => row.parent_span_id === null || row.purpose === entryPurpose);
-    return { key, rollUp: { ...rollUp, ...sumsOf(spans.filter((row) => !isRepeat(row))) }, isOpen };
+    return { key, rollUp: { ...rollUp, ...sumsOf(spans.filter((row) => !isRepeat(row))) }, isOpen: isOpen(spans) };
   });
   await turnRepeats(client, table, changed);
   return counted;
+}
+
+/**
+ * Whether something is still to come: there is no root, and either no span that enters a process, or one inside of a process
+ * whose parent, which is of the same process, has not come.
+ */
+function isOpen(spans: readonly SpanRow[]): boolean {
+  if (spans.some((row) => row.parent_span_id === null)) return false;
+  const known = new Set(spans.map((row) => row.span_id));
+  const isEntry = (row: SpanRow) => row.purpose === entryPurpose;
+  return !spans.some(isEntry) || spans.some((row) => !isEntry(row) && !known.has(row.parent_span_id));
 }
 
 const slotColumns: readonly Column<SpanRow>[] = [
