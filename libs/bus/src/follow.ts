@@ -80,15 +80,24 @@ export function followRun(
   });
 }
 
+/** Whether the log has a run's first fact. Runs leave the log when they have ended and the trace-store has them. */
+export async function isInLog(bus: Bus, run: { app: string; runId: string }): Promise<boolean> {
+  return (await orUnavailable(firstOf(bus, run), readWithinMs)) !== null;
+}
+
 /** Nothing of the run stands before; undefined where the log doesn't have its first fact. */
 async function beginningOf(bus: Bus, run: { app: string; runId: string }): Promise<Beginning | undefined> {
-  const first = subjects.fact({ ...run, partition: partitionOf(run.runId, bus.partitions) }, 'started');
-  const message = await bus.jsm.direct.getMessage(streams.runs, { last_by_subj: first });
-  if (!message) return undefined;
-  const atMs = Date.parse(/"at":"([^"]+)"/.exec(message.string())?.[1] ?? '');
-  return message.time.getTime() - atMs < lateAfterMs
-    ? { sequence: message.seq - earlierBySequences }
-    : { time: new Date(message.time.getTime() - earlierByMs) };
+  const first = await firstOf(bus, run);
+  if (!first) return undefined;
+  const atMs = Date.parse(/"at":"([^"]+)"/.exec(first.string())?.[1] ?? '');
+  return first.time.getTime() - atMs < lateAfterMs
+    ? { sequence: first.seq - earlierBySequences }
+    : { time: new Date(first.time.getTime() - earlierByMs) };
+}
+
+async function firstOf(bus: Bus, { app, runId }: { app: string; runId: string }) {
+  const subject = subjects.fact({ app, runId, partition: partitionOf(runId, bus.partitions) }, 'started');
+  return await bus.jsm.direct.getMessage(streams.runs, { last_by_subj: subject });
 }
 
 function follow(bus: Bus, options: FollowOptions & Pick<ReadingOptions, 'beginning'>): Following {

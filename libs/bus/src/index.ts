@@ -2,7 +2,15 @@
 export { connectBus, type Bus, type BusOptions } from './connect.ts';
 export { createDefinitions, type Definitions } from './definitions.ts';
 export { publishDelta, subscribeDeltas } from './deltas.ts';
-export { followFacts, followRun, readFacts, type Following, type FollowOptions, type ReceivedFact } from './follow.ts';
+export {
+  followFacts,
+  followRun,
+  isInLog,
+  readFacts,
+  type Following,
+  type FollowOptions,
+  type ReceivedFact,
+} from './follow.ts';
 export { askToForget, serveForgetting } from './forgetting.ts';
 export { connectKeys, type Keys } from './keys.ts';
 export { setCopies } from './layout.ts';

@@ -1,7 +1,7 @@
 /** The event stream and the change of owners, on real NATS and Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus, connectKeys } from '@pawl/bus';
-import { sha256, type RunView, type Scope } from '@pawl/contracts';
+import { sha256, subjects, type RunView, type Scope } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { keys, playServices, request, startReplica, type Players, type Replica } from './played-services.suite.ts';
 
@@ -98,6 +98,19 @@ it('a stream ends soon after the key that opened it has lost its right', async (
   isHolding = false;
   directory.close();
   await bus.close();
+});
+
+describe('a run that has left the log', () => {
+  it('keeps its answer, and says where its steps are', async () => {
+    const { body: run } = await request<RunView>(`${urlOf(0)}?wait=30`, { body: { agent: 'analyst', input: 'go' } });
+    const bus = await connectBus({ url: servers.natsUrl, name: 'test' });
+    await bus.jsm.streams.purge('RUNS', { filter: subjects.factsOfRun('demo', run.id) });
+    await bus.close();
+    await eventually(async () => (await request<RunView>(`${urlOf(1)}/${run.id}`)).body.answer === 'done');
+    const gone = { status: 404, body: { code: 'not_found', detail: expect.stringContaining(`/v1/traces/${run.id}`) } };
+    expect(await request(`${urlOf(0)}/${run.id}/events`)).toMatchObject(gone);
+    expect(await request(`${urlOf(0)}/${run.id}/fork`, { body: { fromStep: 1 } })).toMatchObject(gone);
+  });
 });
 
 describe('waiting for a run', () => {

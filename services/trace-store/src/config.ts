@@ -34,7 +34,7 @@ const configSchema = z.object({
   /** How often weeks are made and dropped, users erased and runs archived, in ms; less than a change of class waits. */
   PAWL_TRACE_MAINTENANCE_MS: integerVariable({ min: 100, max: 240_000 }).default(60_000),
   /** Minutes after its end when a stored run leaves the run log; 0: never. */
-  PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(0),
+  PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(1_440),
   /** Port for OTLP over gRPC, usually 4317. Absent: not served. Behind a proxy that ends TLS. */
   PAWL_OTLP_GRPC_PORT: integerVariable({ min: 1, max: 65_535 }).optional(),
   /** The public client, of the issuer in `PAWL_OIDC_ISSUER`, that people sign in to the page through. Absent: with keys only. */

@@ -158,7 +158,7 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
       run: () => eraseUsers({ tables, bus, forgetElsewhere: (what) => askToForget(bus, 'llm-gateway', what) }),
     },
     { name: 'progress', run: () => archive.publishProgress() },
-    ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.purgeEnded({ afterMs }) }] : []),
+    ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.removeEnded({ afterMs }) }] : []),
     { name: 'figures', run: () => keepFigures(tables.database) },
   ];
 }

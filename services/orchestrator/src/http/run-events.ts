@@ -6,9 +6,9 @@
  */
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { followRun, subscribeDeltas, type Bus, type ReceivedFact } from '@pawl/bus';
+import { followRun, isInLog, subscribeDeltas, type Bus, type ReceivedFact } from '@pawl/bus';
 import { guardApp, isStillIn, type Authorizer, type Http } from '@pawl/service';
-import type { ReadRun } from '../partitions/read-run.ts';
+import { hasLeftLog, type ReadRun } from '../partitions/read-run.ts';
 import { runParams } from './read-run.ts';
 
 const keepAliveEveryMs = 15_000;
@@ -32,6 +32,8 @@ export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus:
     const { app } = using.authorizer.authorizeApp(request, 'runs:read');
     const runId = request.params.id;
     const { status } = await using.readRun.read(app, runId);
+    const hasEnded = status === 'ended';
+    if (hasEnded && !(await isInLog(using.bus, { app, runId }))) throw hasLeftLog(runId);
     const behind = Number(request.headers['last-event-id'] ?? 0);
     const hasDeltas = request.query.deltas === 'true';
     reply.hijack();
@@ -40,7 +42,7 @@ export function runEventsRoute(http: Http, using: { authorizer: Authorizer; bus:
       runId,
       behind,
       hasDeltas,
-      hasEnded: status === 'ended',
+      hasEnded,
       closing: closing.promise,
       isStillIn: () => isStillIn(using.authorizer, request, { app, scope: 'runs:read' }),
     });

@@ -3,9 +3,9 @@
  * instructions, models or input. What was observed is not done again, and writes are blocked unless they are allowed.
  */
 import type { Bus, Definitions } from '@pawl/bus';
-import { fingerprint, RejectedError, type ForkRun, type RunUser, type RunView, type Started } from '@pawl/contracts';
+import { fingerprint, type ForkRun, type RunUser, type RunView, type Started } from '@pawl/contracts';
 import { newTraceContext } from '@pawl/telemetry';
-import { foldRun } from '../partitions/read-run.ts';
+import { foldRun, hasLeftLog } from '../partitions/read-run.ts';
 import { seedOf, type Seed } from '../run/seed.ts';
 import { startOf } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
@@ -25,7 +25,7 @@ export type MakeFork = (request: {
 export function createForkRun(using: { bus: Bus; definitions: Definitions; store: RunStore }): MakeFork {
   return async ({ app, keyId, user, runId, body }) => {
     const original = await foldRun(using.bus, app, runId);
-    if (!original) throw new RejectedError('unknown_run', `there is no run ${runId} whose steps could be taken over`);
+    if (!original) throw hasLeftLog(runId);
     const seed = seedOf(original, body.fromStep);
     const definition = await using.definitions.get(original.started.definition);
     const { spec } = definition.agent.object;

@@ -80,6 +80,12 @@ export async function foldRun(bus: Bus, app: string, runId: string): Promise<Run
   return fold.state();
 }
 
+/** What is told to whoever wants the facts of a run that has ended and was archived. */
+export function hasLeftLog(runId: string): RejectedError {
+  const detail = `run ${runId} ended a while ago and has left the run log; the trace-store has its record: /v1/traces/${runId}`;
+  return new RejectedError('not_found', detail);
+}
+
 type RunAlong = {
   /** How the run stands; undefined as long as its first fact has not been read. */
   view(): RunView | undefined;
