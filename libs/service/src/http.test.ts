@@ -2,6 +2,7 @@ import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { RejectedError, UnavailableError } from '@pawl/contracts';
+import { eventually } from '@pawl/testkit';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -241,6 +242,31 @@ describe('operations', () => {
     await other.stop();
     expect(await hanging).toBeInstanceOf(Error);
   });
+
+  test.each(['whole', 'stream'])(
+    'stopping waits for an answer under way (%s), and not for its connection',
+    async (kind) => {
+      const { http, listen } = await createHttp({ name: 'test', log, closeWithinMs: 60_000, checks: {} });
+      const [begun, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      http.get('/slow', async (_request, reply) => {
+        if (kind === 'stream') reply.hijack().raw.write('a part, ');
+        begun.resolve();
+        await going.promise;
+        if (kind === 'stream') reply.raw.end('the rest');
+        return 'a part, the rest';
+      });
+      const other = listen({ host: '127.0.0.1', port: 0 });
+      await other.start();
+      const answer = fetch(`${other.url()}/slow`).then((response) => response.text());
+      await begun.promise;
+      const startedAtMs = performance.now();
+      const stopping = other.stop();
+      going.resolve();
+      expect(await answer).toBe('a part, the rest');
+      await stopping;
+      expect(performance.now() - startedAtMs).toBeLessThan(30_000);
+    },
+  );
 
   test('K9 ready is 503 from the moment it drains, while requests are still served and connections are closed', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

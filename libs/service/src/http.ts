@@ -102,6 +102,7 @@ export async function createHttp(options: HttpOptions): Promise<HttpServer> {
       },
       drain: drain.begin,
       async stop() {
+        drain.end();
         const cutOff = setTimeout(() => http.server.closeAllConnections(), options.closeWithinMs ?? 10_000);
         await http.close().finally(() => clearTimeout(cutOff));
       },
@@ -131,12 +132,37 @@ function measureRequests(http: Http, metrics: MetricsRegistry): void {
 }
 
 /** How clients are parted with, see the head of this file. */
-function createDrain(http: Http): { isOn(): boolean; begin(): void } {
-  let isOn = false;
+type Drain = {
+  isOn(): boolean;
+  begin(): void;
+  /** From now on a connection is closed as soon as it is idle. */
+  end(): void;
+};
+
+function createDrain(http: Http): Drain {
+  const is = { on: false, stopping: false };
+  const open = new Set<ServerResponse>();
   http.server.prependListener('request', (_request, response) => {
-    if (isOn) response.shouldKeepAlive = false;
+    if (is.on) response.shouldKeepAlive = false;
+    open.add(response);
+    response.once('close', () => {
+      open.delete(response);
+      // The connection is idle a moment later.
+      if (is.stopping) setImmediate(() => http.server.closeIdleConnections());
+    });
   });
-  return { isOn: () => isOn, begin: () => void (isOn = true) };
+  const begin = () => {
+    is.on = true;
+    for (const response of open) response.shouldKeepAlive = false;
+  };
+  return {
+    isOn: () => is.on,
+    begin,
+    end() {
+      begin();
+      is.stopping = true;
+    },
+  };
 }
 
 function portOf(http: Http): number {
