@@ -261,6 +261,7 @@ describe('operations', () => {
       await begun.promise;
       const startedAtMs = performance.now();
       const stopping = other.stop();
+      await eventually(() => !http.server.listening);
       going.resolve();
       expect(await answer).toBe('a part, the rest');
       await stopping;
