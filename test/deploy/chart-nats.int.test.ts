@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connectBus, readFacts, type Bus } from '@pawl/bus';
 import { natsPermissions, type NatsUser } from '@pawl/contracts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -122,6 +123,20 @@ describe('with the rights of its user only', () => {
     expect(await nats.refusals()).toEqual([]);
   });
 
+  test('the trace-store takes facts out of the log, and the tool-runner reads those of its run', async () => {
+    const { body: run } = await stack.api.run({ agent: 'analyst', input: 'fetch' });
+    const [store, runner] = await Promise.all([busAs('trace-store'), busAs('tool-runner')]);
+    const facts = await readFacts(runner, 'demo', run.id);
+    expect(facts.map(({ slot }) => slot)).toContain('ended');
+    for (const { sequence, subject } of facts) {
+      expect(await store.jsm.streams.getMessage('RUNS', { seq: sequence })).toMatchObject({ subject });
+      expect(await store.jsm.streams.deleteMessage('RUNS', sequence, false)).toBe(true);
+    }
+    expect(await readFacts(runner, 'demo', run.id)).toEqual([]);
+    await Promise.all([store.close(), runner.close()]);
+    expect(await nats.refusals()).toEqual([]);
+  });
+
   test.for([
     ['trace-store', 'pawl.run.0.demo.run_x.ended'],
     ['tool-runner', 'pawl.run.0.demo.run_x.thought.0'],
@@ -172,4 +187,9 @@ async function connectAs(user: NatsUser): Promise<NatsConnection> {
     inboxPrefix: `_INBOX.${PAWL_NATS_USER}`,
   });
   return connection;
+}
+
+function busAs(user: NatsUser): Promise<Bus> {
+  const { PAWL_NATS_USER, PAWL_NATS_PASSWORD } = nats.environmentOf(user);
+  return connectBus({ url: nats.url, user: PAWL_NATS_USER, password: PAWL_NATS_PASSWORD, name: 'test' });
 }
