@@ -70,10 +70,14 @@ export async function openContainerEngine(): Promise<ContainerEngine> {
     },
     async close() {
       await podman('rm', '--all', '--force', '--time', '1').catch(() => undefined);
-      const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
-      for (const mount of mounts.filter((each) => each.startsWith(`${folder}/`)).toReversed())
-        await run('umount', [mount]);
-      await rm(folder, { recursive: true, force: true });
+      // Podman unmounts some by itself, a little later; what is still mounted can't be removed, and that is told.
+      for (const mount of (await mountsIn(folder)).toReversed()) await run('umount', [mount]).catch(() => undefined);
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 300 });
     },
   };
+}
+
+async function mountsIn(folder: string): Promise<string[]> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
+  return mounts.filter((mount) => mount.startsWith(`${folder}/`));
 }
