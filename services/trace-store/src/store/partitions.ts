@@ -1,5 +1,5 @@
 /** The tables of classes and weeks: made before they are needed, dropped when they have expired. */
-import type { Database } from '@pawl/db';
+import type { Database, Queryable } from '@pawl/db';
 import { boundsOf, suffixOf, type Place } from '../retention/period.ts';
 
 export type Partitions = {
@@ -51,4 +51,13 @@ export async function listPlaces(database: Database): Promise<Place[]> {
 export function tablesOf(place: Place): { runs: string; records: string; contents: string } {
   const suffix = suffixOf(place);
   return { runs: `traces.runs_${suffix}`, records: `traces.records_${suffix}`, contents: `traces.contents_${suffix}` };
+}
+
+/**
+ * Keeps the tables of a class from being dropped until the transaction ends. It comes before anything else: writing to the table of a
+ * week looks at its parents, too, and whoever drops a week locks the parents first; so nobody waits in a circle.
+ */
+export async function holdTables(client: Queryable, { class: name }: Place): Promise<void> {
+  const parents = ['runs', 'records', 'contents'].map((parent) => `traces.${parent}_${name}`);
+  await client.query(`lock table only ${parents.join(', only ')} in access share mode`);
 }

@@ -14,7 +14,7 @@ import { recordOf, type FactRecord, type TraceRecord } from '../record/record.ts
 import { mergeRollUps, type RollUp } from '../record/roll-up.ts';
 import { isExpired, suffixOf, type Place } from '../retention/period.ts';
 import { readErased } from './erased-runs.ts';
-import { tablesOf } from './partitions.ts';
+import { holdTables, tablesOf } from './partitions.ts';
 import { insertRecords, keyOf } from './record-rows.ts';
 import { insertRejected } from './rejected-rows.ts';
 import type { RunKey } from './run-columns.ts';
@@ -49,6 +49,7 @@ export async function writeEntries(
   const places = byPlace(tables, firstOfEachSlot(entries));
   await tables.partitions.ensure(places.map(({ place }) => place));
   return await tables.database.transaction(async (client) => {
+    for (const place of firstOfEachClass(places)) await holdTables(client, place);
     if (rejected.length > 0) await insertRejected(client, rejected);
     const added: TraceRecord[] = [];
     for (const { place, entries: ofPlace } of places) added.push(...(await addEntries(client, place, ofPlace)));
@@ -105,4 +106,8 @@ function firstOfEachSlot(entries: readonly Entry[]): Entry[] {
   const bySlot = new Map<string, Entry>();
   for (const entry of entries) if (!bySlot.has(keyOf(entry.record))) bySlot.set(keyOf(entry.record), entry);
   return [...bySlot.values()];
+}
+
+function firstOfEachClass(places: readonly { place: Place }[]): Place[] {
+  return [...new Map(places.map(({ place }) => [place.class, place])).values()];
 }
