@@ -1,16 +1,9 @@
 /** Reading the run log: facts in order, from the start, without gaps. */
 import type { JsMsg } from '@nats-io/jetstream';
-import {
-  factSchema,
-  parseFactSubject,
-  partitionOf,
-  streams,
-  subjects,
-  UnavailableError,
-  type Fact,
-} from '@pawl/contracts';
+import { factSchema, parseFactSubject, streams, subjects, UnavailableError, type Fact } from '@pawl/contracts';
 import type { TraceContext } from '@pawl/telemetry';
 import type { Bus } from './connect.ts';
+import { factSubject } from './fact-subject.ts';
 import { isTransient, orUnavailable, pause } from './failures.ts';
 import { decodeMessage, traceOf } from './message.ts';
 import { readInOrder, type Beginning, type ReadingOptions } from './read-in-order.ts';
@@ -89,15 +82,16 @@ export async function isInLog(bus: Bus, run: { app: string; runId: string }): Pr
 async function beginningOf(bus: Bus, run: { app: string; runId: string }): Promise<Beginning | undefined> {
   const first = await firstOf(bus, run);
   if (!first) return undefined;
-  const atMs = Date.parse(/"at":"([^"]+)"/.exec(first.string())?.[1] ?? '');
-  return first.time.getTime() - atMs < lateAfterMs
-    ? { sequence: first.seq - earlierBySequences }
-    : { time: new Date(first.time.getTime() - earlierByMs) };
+  const writtenAtMs = first.time.getTime();
+  // Not a number where the body lies elsewhere.
+  const acceptedAtMs = Date.parse(/"at":"([^"]+)"/.exec(first.string())?.[1] ?? '');
+  if (Math.abs(writtenAtMs - acceptedAtMs) < lateAfterMs) return { sequence: first.seq - earlierBySequences };
+  const bornAtMs = Number.isNaN(acceptedAtMs) ? writtenAtMs : Math.min(writtenAtMs, acceptedAtMs);
+  return { time: new Date(bornAtMs - earlierByMs) };
 }
 
-async function firstOf(bus: Bus, { app, runId }: { app: string; runId: string }) {
-  const subject = subjects.fact({ app, runId, partition: partitionOf(runId, bus.partitions) }, 'started');
-  return await bus.jsm.direct.getMessage(streams.runs, { last_by_subj: subject });
+async function firstOf(bus: Bus, run: { app: string; runId: string }) {
+  return await bus.jsm.direct.getMessage(streams.runs, { last_by_subj: factSubject(bus, run, 'started') });
 }
 
 function follow(bus: Bus, options: FollowOptions & Pick<ReadingOptions, 'beginning'>): Following {

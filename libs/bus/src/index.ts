@@ -2,6 +2,7 @@
 export { connectBus, type Bus, type BusOptions } from './connect.ts';
 export { createDefinitions, type Definitions } from './definitions.ts';
 export { publishDelta, subscribeDeltas } from './deltas.ts';
+export { factSubject } from './fact-subject.ts';
 export {
   followFacts,
   followRun,

@@ -3,10 +3,11 @@
  * that makes a fact's slot write-once (I1) and keeps work that is driven again from piling up (I4).
  */
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
-import { partitionOf, slotOf, streams, subjects, type Fact, type Work } from '@pawl/contracts';
+import { slotOf, streams, subjects, type Fact, type Work } from '@pawl/contracts';
 import { recordSpan, type TraceContext } from '@pawl/telemetry';
 import { dropWorkBody } from './claims.ts';
 import type { Bus } from './connect.ts';
+import { factSubject } from './fact-subject.ts';
 import { orUnavailable, withPatience } from './failures.ts';
 import { claimOf, encodeMessage, type WireMessage } from './message.ts';
 
@@ -22,8 +23,7 @@ export type PublishOutcome = { outcome: 'written'; sequence: number } | { outcom
  * and `RejectedError` body_too_large.
  */
 export function publishFact(bus: Bus, fact: Fact, trace: TraceContext): Promise<PublishOutcome> {
-  const { app, runId } = fact;
-  const subject = subjects.fact({ partition: partitionOf(runId, bus.partitions), app, runId }, slotOf(fact));
+  const subject = factSubject(bus, fact, slotOf(fact));
   return publishOnce(bus, { subject, body: fact, trace, template: 'pawl.run' });
 }
 

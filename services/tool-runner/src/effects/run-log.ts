@@ -1,6 +1,6 @@
 /** Looks into a run's log: whether a write may still start (I10), asked of the stream's leader, so that it isn't stale; and what people have said. */
-import { readFacts, type Bus } from '@pawl/bus';
-import { partitionOf, streams, subjects } from '@pawl/contracts';
+import { factSubject, readFacts, type Bus } from '@pawl/bus';
+import { streams } from '@pawl/contracts';
 
 export type RunLog = {
   /** Why no write may start for a run any more, or undefined. */
@@ -13,8 +13,7 @@ export type RunLog = {
 
 export function createRunLog(bus: Bus): RunLog {
   const lastSequence = async (address: { app: string; runId: string }, slot: string) => {
-    const subject = subjects.fact({ partition: partitionOf(address.runId, bus.partitions), ...address }, slot);
-    const message = await bus.jsm.streams.getMessage(streams.runs, { last_by_subj: subject });
+    const message = await bus.jsm.streams.getMessage(streams.runs, { last_by_subj: factSubject(bus, address, slot) });
     return message?.seq ?? 0;
   };
   return {
