@@ -133,6 +133,11 @@ describe('with the rights of its user only', () => {
       expect(await store.jsm.streams.deleteMessage('RUNS', sequence, false)).toBe(true);
     }
     expect(await readFacts(runner, 'demo', run.id)).toEqual([]);
+    for (const stream of ['RUNS', 'ACT', 'THINK']) {
+      expect(await store.jsm.streams.purge(stream, { filter: `pawl.*.*.demo.${run.id}.>` })).toMatchObject({
+        purged: 0,
+      });
+    }
     await Promise.all([store.close(), runner.close()]);
     expect(await nats.refusals()).toEqual([]);
   });

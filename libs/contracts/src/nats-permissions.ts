@@ -108,7 +108,7 @@ const services = {
       ...objectStore(results),
       ...get(streams.runs),
       remove(streams.runs),
-      purge(streams.runs),
+      ...[streams.runs, streams.think, streams.act].map(purge),
       put(settings, 'traces_stored'),
       put(settings, 'redaction.*'),
       subjects.recordsStored(every, every),

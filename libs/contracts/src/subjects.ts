@@ -68,6 +68,8 @@ export const subjects = {
       : `pawl.act.${work.pool}.${work.app}.${work.runId}.${work.m}.${work.i}`,
   thinkOfApp: (lane: string, app: string) => `pawl.think.${lane}.${app}.>`,
   actOfApp: (pool: string, app: string) => `pawl.act.${pool}.${app}.>`,
+  thinkOfRun: (app: string, runId: string) => `pawl.think.*.${app}.${runId}.>`,
+  actOfRun: (app: string, runId: string) => `pawl.act.*.${app}.${runId}.>`,
   delta: (app: string, runId: string, m: number) => `pawl.delta.${app}.${runId}.${m}`,
   deltasOfRun: (app: string, runId: string) => `pawl.delta.${app}.${runId}.*`,
   /** Hints among the replicas of the gateway. */

@@ -61,10 +61,9 @@ export function createLiveRun(options: LiveRunOptions): LiveRun {
       return [...decide(state, of, nowMs), ...answerVoid(state, { definition: of, changedAtMs, nowMs })];
     } catch (error) {
       onError(error, { runId: started.runId, action: 'decide' });
+      retryAtMs = performance.now() + redriveAfterMs;
       const isOver = nowMs > deadlineMs(state, nowMs) + graceMs;
-      return isOver
-        ? [stop(state, { reason: 'internal_error', nowMs, definition: of })]
-        : [{ type: 'wake', atMs: nowMs + redriveAfterMs }];
+      return isOver ? [stop(state, { reason: 'internal_error', nowMs, definition: of })] : [];
     }
   };
 

@@ -176,25 +176,49 @@ test('publishes how far facts are stored, and measures the way there', async () 
   expect(metrics).not.toContain('sales-analyst');
 });
 
-test('the archive takes stored, ended runs out of the log, and only those', async () => {
-  const archiving = await startStore(servers, {
-    PAWL_TRACE_ARCHIVE_AFTER_MINUTES: '1',
-    PAWL_TRACE_MAINTENANCE_MS: '200',
+describe('the archive', () => {
+  const startArchiving = () =>
+    startStore(servers, { PAWL_TRACE_ARCHIVE_AFTER_MINUTES: '1', PAWL_TRACE_MAINTENANCE_MS: '200' });
+  const inLog = async (runId: string) => {
+    const filter = subjects.factsOfRun('demo', runId);
+    const { state } = await store.bus.jsm.streams.info(streams.runs, { subjects_filter: filter });
+    return Object.keys(state.subjects ?? {}).length;
+  };
+
+  test('takes stored, ended runs out of the log, and only those', async () => {
+    const archiving = await startArchiving();
+    try {
+      const running = await storedRun('goes on', (facts) => facts.slice(0, -1));
+      const ended = await storedRun('ended long ago');
+      await eventually(async () => (await inLog(ended)) === 0, { what: 'the ended run leaves the log' });
+      expect(await inLog(running)).toBe(16);
+      expect((await store.ask('GET', `/v1/traces/${ended}`)).json()['records']).toHaveLength(17);
+    } finally {
+      await archiving.stop();
+    }
   });
-  try {
-    const inLog = async (runId: string) => {
-      const filter = subjects.factsOfRun('demo', runId);
-      const { state } = await store.bus.jsm.streams.info(streams.runs, { subjects_filter: filter });
-      return Object.keys(state.subjects ?? {}).length;
-    };
+
+  test('deletes nothing of another run where the log has lost its tail, and what waits for an ended run', async () => {
     const running = await storedRun('goes on', (facts) => facts.slice(0, -1));
-    const ended = await storedRun('ended long ago');
-    await eventually(async () => (await inLog(ended)) === 0, { what: 'the ended run leaves the log' });
-    expect(await inLog(running)).toBe(16);
-    expect((await store.ask('GET', `/v1/traces/${ended}`)).json()['records']).toHaveLength(17);
-  } finally {
-    await archiving.stop();
-  }
+    const ended = await storedRun('was written again, behind');
+    // As if this run had been stored from where the other one stands now.
+    await store.database.query(
+      `update traces.records as ended set sequence = running.sequence from traces.records as running
+       where ended.run_id = $1 and running.run_id = $2 and running.slot = ended.slot`,
+      [ended, running],
+    );
+    const [work, other] = [ended, running].map((runId) => `pawl.act.default.demo.${runId}.0.0`);
+    await Promise.all([work, other].map((subject) => store.bus.js.publish(subject ?? '', '{}')));
+    const archiving = await startArchiving();
+    try {
+      await eventually(async () => (await inLog(ended)) === 0, { what: 'the ended run leaves the log' });
+      expect(await inLog(running)).toBe(16);
+      const { state } = await store.bus.jsm.streams.info(streams.act, { subjects_filter: '>' });
+      expect(Object.keys(state.subjects ?? {})).toEqual([other]);
+    } finally {
+      await archiving.stop();
+    }
+  });
 });
 
 function textOf(value: unknown): string {

@@ -6,8 +6,8 @@
  * 2. A run with a message that could not be kept stays in the log, where it can still be looked at.
  * 3. How far everything is stored is published, for whoever wants to read an ended run from Postgres instead.
  */
-import type { Bus } from '@pawl/bus';
-import { buckets, partitionOf, streams, subjects } from '@pawl/contracts';
+import { factSubject, type Bus } from '@pawl/bus';
+import { buckets, streams, subjects } from '@pawl/contracts';
 import { Kvm } from '@nats-io/kv';
 import { workThrough } from '../batches.ts';
 import { consumerName } from '../facts.ts';
@@ -31,6 +31,10 @@ export function createArchive({ bus, tables }: { bus: Bus; tables: TraceTables }
   let published = -1;
   const storedUpTo = async () => (await bus.jsm.consumers.info(streams.runs, consumerName)).ack_floor.stream_seq;
   const removeRun = async (run: RunKey, upTo: number) => {
+    // Work that still waits is nobody's any more, and whoever took it up would find no end of its run in the log (I10).
+    const { app, runId } = run;
+    await bus.jsm.streams.purge(streams.act, { filter: subjects.actOfRun(app, runId) });
+    await bus.jsm.streams.purge(streams.think, { filter: subjects.thinkOfRun(app, runId) });
     const [first, ...others] = await factsInLog(tables.database, run);
     // Without its first fact a run is none: nobody who reads the log meanwhile takes it for one that goes on.
     let isGone = first !== undefined && (await removeFact(bus, run, first));
@@ -70,8 +74,7 @@ export function createArchive({ bus, tables }: { bus: Bus; tables: TraceTables }
 
 /** Whether the fact was where it was stored from. A log that has lost its tail has something else there. */
 async function removeFact(bus: Bus, run: RunKey, { sequence, slot }: StoredFact): Promise<boolean> {
-  const subject = subjects.fact({ ...run, partition: partitionOf(run.runId, bus.partitions) }, slot);
   const message = await bus.jsm.streams.getMessage(streams.runs, { seq: sequence });
-  if (message?.subject !== subject) return false;
+  if (message?.subject !== factSubject(bus, run, slot)) return false;
   return await bus.jsm.streams.deleteMessage(streams.runs, sequence, false);
 }
