@@ -180,10 +180,12 @@ test('a busy worker does not sit on work that an idle one could do', async () =>
       await finish.promise;
     },
   });
-  for (const i of [0, 1, 2, 3, 4, 5]) await on.publish(actWork({ runId, i }));
+  await on.publish(actWork({ runId, i: 0 }));
+  await eventually(() => busy.length === 1, { withinMs: 12_000 });
+  for (const i of [1, 2, 3, 4, 5]) await on.publish(actWork({ runId, i }));
   await eventually(async () => (await on.bus.jsm.consumers.info('ACT', 'act-default-demo')).num_ack_pending > 1);
   await on.consume({ on: on.other, concurrency: 1, handle: async (work) => void idle.push(work.i) });
   await eventually(() => idle.length === 5, { withinMs: 12_000 });
   expect(busy).toEqual([0]);
   finish.resolve();
-}, 20_000);
+}, 40_000);
