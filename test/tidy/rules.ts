@@ -1,4 +1,5 @@
 /** All rules of the repository. Each has fixtures under its name, one that it must catch and one that it must pass. */
+import { checkedConnections } from './rules/checked-connections.ts';
 import { composition, directions, importPaths } from './rules/directions.ts';
 import { environment } from './rules/environment.ts';
 import { fileLength } from './rules/file-length.ts';
@@ -27,6 +28,7 @@ export const rules: readonly Rule[] = [
   directions,
   importPaths,
   composition,
+  checkedConnections,
   ownMachine,
   markdownLinks,
   testsAreRun,

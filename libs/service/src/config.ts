@@ -47,7 +47,7 @@ export const baseConfigShape = {
   /** The key that may create keys and write objects of every app. */
   PAWL_ADMIN_KEY: optionalText,
   ...oidcConfigShape,
-  /** Hosts, by comma, that tools and model routes may reach although they are private. */
+  /** Hosts, by comma, that tools, model routes and webhooks may reach although they are private. */
   PAWL_ALLOW_PRIVATE_HOSTS: z
     .string()
     .default('')

@@ -17,6 +17,7 @@ import {
   type Log,
   type Part,
 } from '@pawl/service';
+import { createTargets, type Targets } from '@pawl/service/targets';
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
@@ -72,7 +73,8 @@ export async function createGateway(
   const slices = createSlices({ bus, store, log, owner: replica, callsAhead: config.PAWL_SLICE_CALLS });
   const leaseKeeper = createLeaseKeeper(store, slices, log);
   const budgets = createBudgetSource(registry, rates);
-  const endpoints = createEndpoints(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const endpoints = createEndpoints(targets);
   const health = metrics.countAttempts(createEndpointHealth(bus, replica));
   const journal = createJournal({ bus, store, owner: replica, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
@@ -93,7 +95,7 @@ export async function createGateway(
   });
 
   const calls = createCallsUnderWay();
-  const ofApi = { redact, server, cache, bus, keys, keyStore, database, calls };
+  const ofApi = { redact, targets, server, cache, bus, keys, keyStore, database, calls };
   const listening = await createApi(config, { ...callDeps, ...ofApi });
   const connections = createConnections({
     start: async () => void (await keyStore.restore()),
@@ -126,6 +128,7 @@ function createServer(config: Config, log: Log, on: { bus: Bus; database: Databa
 }
 
 type ApiDeps = CompleteDeps & {
+  targets: Targets;
   server: HttpServer;
   cache: AnswerCache;
   bus: Bus;
@@ -140,7 +143,7 @@ async function createApi(config: Config, deps: ApiDeps): Promise<Part & { url():
   const { server, log, keys, keyStore, database, registry, budgets, store, calls } = deps;
   const tokens = tokenVerifierOf(config, log);
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
-  const validate = createObjectValidation(config.PAWL_ALLOW_PRIVATE_HOSTS, config.PAWL_EXCHANGE_RATES);
+  const validate = createObjectValidation(deps.targets, config.PAWL_EXCHANGE_RATES);
   serveRegistry(server.http, { registry, authorizer, kinds: ['ModelRoute', 'Budget'], validate });
   serveBudgetState(server.http, { registry, rates: config.PAWL_EXCHANGE_RATES, authorizer, store, database });
   serveSpend(server.http, { authorizer, database });

@@ -16,6 +16,7 @@ import {
   type Log,
   type Part,
 } from '@pawl/service';
+import { createTargets } from '@pawl/service/targets';
 import type { Config } from './config.ts';
 import { createAgentCheck } from './http/check-agent.ts';
 import { createRunRoute } from './http/create-run.ts';
@@ -36,6 +37,7 @@ import { createEndings } from './partitions/endings.ts';
 import { createPartitions } from './partitions/partitions.ts';
 import { createPerform } from './partitions/perform.ts';
 import { createReadRun } from './partitions/read-run.ts';
+import { createWebhooks } from './partitions/send-webhook.ts';
 import { createSettleRun } from './partitions/settle-run.ts';
 import { createTellWaiting } from './partitions/tell-waiting.ts';
 import { registerRunMetrics } from './run-metrics.ts';
@@ -64,7 +66,10 @@ export async function createOrchestrator(
 
   const endings = createEndings();
   const stateOf = (runId: string) => partitions.find(runId);
-  const tellWaiting = createTellWaiting({ definitions, store, secretOf: config.secretOf, stateOf, log });
+  const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
+  const webhooks = createWebhooks(targets);
+  const telling = { secretOf: config.secretOf, sendWebhook: webhooks.send, stateOf };
+  const tellWaiting = createTellWaiting({ definitions, store, log, ...telling });
   const partitions = createPartitions({
     bus,
     definitions,
@@ -92,21 +97,23 @@ export async function createOrchestrator(
   const authorizer = createAuthorizer({ http: server.http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const deciding = { definitions, changedAtMs, partitions, sayWord };
   serveRuns(server.http, { authorizer, bus, store, readRun, startRun, forkRun, ...deciding });
-  const validate = createAgentCheck({ privateHosts: config.PAWL_ALLOW_PRIVATE_HOSTS });
+  const validate = createAgentCheck(targets);
   serveRegistry(server.http, { registry, authorizer, kinds: ['Agent'], validate });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
-  const connections = closing(async () => {
-    for (const each of [registry, keys, toolChanges]) each.close();
-    await bus.close();
-    await database.close();
-  });
+  const connections = closing([registry, keys, toolChanges, webhooks, bus, database]);
   return { parts: [connections, partitions, watchdog, listening], url: () => listening.url() };
 }
 
-/** The connections as a part: open from the beginning, closed last. */
-function closing(stop: () => Promise<void>): Part {
-  return { name: 'connections', start: async () => {}, stop };
+/** The connections as a part: open from the beginning, closed last, in this order. */
+function closing(connections: { close(): void | Promise<void> }[]): Part {
+  return {
+    name: 'connections',
+    start: async () => {},
+    async stop() {
+      for (const each of connections) await each.close();
+    },
+  };
 }
 
 type RunRoutes = WordRoutes & { store: RunStore; startRun: StartRun; forkRun: MakeFork };

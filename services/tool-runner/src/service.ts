@@ -42,7 +42,7 @@ import { serveStoredResults, type StoredResultOptions } from './http/read-stored
 import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import { createHttpKind } from './kinds/http.ts';
-import { createTargets, type Targets } from './kinds/http/targets.ts';
+import { createTargets, type Targets } from '@pawl/service/targets';
 import type { Kind } from './kinds/kind.ts';
 import { createMcpKind } from './kinds/mcp.ts';
 import { createDefinitionGate } from './kinds/mcp/definition-gate.ts';

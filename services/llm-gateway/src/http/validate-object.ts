@@ -1,25 +1,22 @@
 /** What the schema of a ModelRoute or Budget can't see by itself. Refusals are `RejectedError`s that name the place. */
 import { orgApp, RejectedError, type Budget, type ModelRoute, type RegistryObject } from '@pawl/contracts';
+import type { Targets } from '@pawl/service/targets';
 import type { ExchangeRates } from '../price/exchange-rates.ts';
 import { isTimeZone } from '../budget/window.ts';
-import { assertAllowedHost, AddressError } from '../providers/address-guard.ts';
 
-/** Checks objects before they are stored. `allowedHosts`: private hosts that routes may name. */
-export function createObjectValidation(
-  allowedHosts: readonly string[],
-  rates: ExchangeRates,
-): (object: RegistryObject) => void {
+/** Checks objects before they are stored. */
+export function createObjectValidation(targets: Targets, rates: ExchangeRates): (object: RegistryObject) => void {
   return (object) => {
-    if (object.kind === 'ModelRoute') validateRoute(object, allowedHosts, rates);
+    if (object.kind === 'ModelRoute') validateRoute(object, targets, rates);
     if (object.kind === 'Budget') validateBudget(object, rates);
   };
 }
 
-function validateRoute({ spec }: ModelRoute, allowedHosts: readonly string[], rates: ExchangeRates): void {
+function validateRoute({ spec }: ModelRoute, targets: Targets, rates: ExchangeRates): void {
   for (const [position, { price, baseUrl }] of spec.candidates.entries()) {
     const place = `spec.candidates.${position}`;
     if (price) validateCurrency(`${place}.price.currency`, price.currency, rates);
-    if (baseUrl !== undefined) validateHost(`${place}.baseUrl`, new URL(baseUrl), allowedHosts);
+    if (baseUrl !== undefined) validateHost(`${place}.baseUrl`, new URL(baseUrl), targets);
   }
 }
 
@@ -29,16 +26,12 @@ function validateCurrency(place: string, currency: string, rates: ExchangeRates)
   throw new RejectedError('not_supported', message);
 }
 
-function validateHost(place: string, url: URL, allowedHosts: readonly string[]): void {
+function validateHost(place: string, url: URL, targets: Targets): void {
   if (url.username !== '' || url.password !== '') {
     throw new RejectedError('invalid_request', `${place}: put the key into apiKey, not into the URL`);
   }
-  try {
-    assertAllowedHost(url.hostname, allowedHosts);
-  } catch (error) {
-    if (error instanceof AddressError) throw new RejectedError('target_not_allowed', `${place}: ${error.message}`);
-    throw error;
-  }
+  const problem = targets.problemOfHost(url.hostname);
+  if (problem !== undefined) throw new RejectedError('target_not_allowed', `${place}: ${problem}`);
 }
 
 function validateBudget({ metadata, spec }: Budget, rates: ExchangeRates): void {

@@ -4,8 +4,8 @@
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { Agent, buildConnector } from 'undici';
-import { assertAllowedHost, createGuardedLookup } from './address-guard.ts';
+import type { Targets } from '@pawl/service/targets';
+import { Agent } from 'undici';
 import { createLeanFetch } from './lean-fetch.ts';
 
 export type Endpoint = {
@@ -29,8 +29,7 @@ const agentsMax = 50;
 const noKey = 'none';
 const openAiUrl = 'https://api.openai.com/v1';
 
-/** `allowedHosts`: private hosts that may be reached all the same. */
-export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
+export function createEndpoints(targets: Targets): Endpoints {
   const agents = new Map<number, Agent>();
   const senders = new Map<number, typeof fetch>();
   const clients = new Map<string, OpenAI>();
@@ -39,7 +38,7 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
     remember(agents, {
       key: connectMs,
       max: agentsMax,
-      make: () => createAgent({ connectMs, allowedHosts }),
+      make: () => createAgent(targets, connectMs),
     });
   return {
     client: (endpoint) =>
@@ -73,26 +72,13 @@ export function createEndpoints(allowedHosts: readonly string[]): Endpoints {
   };
 }
 
-function createAgent(options: { connectMs: number; allowedHosts: readonly string[] }): Agent {
-  const connect = buildConnector({
-    timeout: options.connectMs,
-    allowH2: false,
-    lookup: createGuardedLookup(options.allowedHosts),
-  });
+function createAgent(targets: Targets, connectMs: number): Agent {
   return new Agent({
     // The clock of the call has limits for these, which are exact where undici's are within a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
-    connect: (target, callback) => {
-      try {
-        assertAllowedHost(target.hostname, options.allowedHosts);
-      } catch (error) {
-        callback(error as Error, null);
-        return;
-      }
-      connect(target, callback);
-    },
+    connect: targets.connector({ timeout: connectMs, allowH2: false }),
   });
 }
 

@@ -3,8 +3,8 @@
  * Messages that leave here are at most 500 characters and hold no key.
  */
 import Anthropic from '@anthropic-ai/sdk';
+import { TargetNotAllowedError } from '@pawl/service/targets';
 import OpenAI from 'openai';
-import { AddressError } from './address-guard.ts';
 import { parseRetryAfterMs } from './retry-after.ts';
 
 export type Failure =
@@ -40,7 +40,7 @@ const waitingStatuses = new Set([408, 409, 429]);
 /** What went wrong before the head of a response came. */
 export function failureOfRequest(error: unknown, apiKey: string): Failure {
   const causes = chainOf(error);
-  const address = causes.find((cause) => cause instanceof AddressError);
+  const address = causes.find((cause) => cause instanceof TargetNotAllowedError);
   if (address) return { kind: 'refused', code: 'target_not_allowed', message: address.message };
   if (error instanceof UnsupportedError) return { kind: 'refused', code: 'model_refused', message: error.message };
   if (isApiError(error) && error.status !== undefined) return failureOfStatus(error, apiKey);

@@ -1,16 +1,12 @@
 /** What an agent may not ask for, although its schema allows it: what can't be met, and what could never hold. */
 import { RejectedError, type RegistryObject } from '@pawl/contracts';
+import type { Targets } from '@pawl/service/targets';
 import { checkAnswerSchema } from '../run/answer.ts';
 import { settleLimits } from '../run/limits.ts';
 import { checkCondition } from '../run/rules.ts';
 
-export type WebhookTargets = {
-  /** Private hosts that webhooks may be sent to. */
-  privateHosts: string[];
-};
-
-/** Throws `RejectedError` with a sentence for the first mistake. */
-export function createAgentCheck(targets: WebhookTargets): (object: RegistryObject) => void {
+/** Throws `RejectedError` with a sentence for the first mistake. `targets` says where webhooks may be sent. */
+export function createAgentCheck(targets: Targets): (object: RegistryObject) => void {
   return (object) => {
     if (object.kind !== 'Agent') return;
     const { spec } = object;
@@ -33,13 +29,13 @@ function checkNamed(path: string, tool: string, tools: string[]): void {
     throw new RejectedError('invalid_request', `${path}: ${tool} is not among the agent's tools`);
 }
 
+/** Names that only a network of one's own knows. */
+const ownNetwork = /^[^.:]+\.?$|\.(local|internal|svc)\.?$/i;
+
 /** Webhooks go to the open web over TLS, or to a private host that the operator has named. */
-function checkTarget(url: URL, { privateHosts }: WebhookTargets): void {
-  if (privateHosts.includes(url.hostname.toLowerCase())) return;
-  const isName = /^[a-z0-9.-]+\.[a-z]{2,}$/i.test(url.hostname) && !/\.(local|internal|localhost)$/i.test(url.hostname);
-  if (url.protocol === 'https:' && isName) return;
-  throw new RejectedError(
-    'target_not_allowed',
-    `webhooks.waiting.url: ${url.host} has to be a public host over https, or be named in PAWL_ALLOW_PRIVATE_HOSTS`,
-  );
+function checkTarget(url: URL, targets: Targets): void {
+  const isAllowed = targets.isNamed(url.hostname) || (url.protocol === 'https:' && !ownNetwork.test(url.hostname));
+  const rule = `${url.host} has to be a public host over https, or be named in PAWL_ALLOW_PRIVATE_HOSTS`;
+  const problem = targets.problemOf(url) ?? (isAllowed ? undefined : rule);
+  if (problem !== undefined) throw new RejectedError('target_not_allowed', `webhooks.waiting.url: ${problem}`);
 }

@@ -1,5 +1,7 @@
 /** One message to an app's own endpoint, signed after Standard Webhooks (https://www.standardwebhooks.com) where there is a secret. */
 import { createHmac } from 'node:crypto';
+import type { Targets } from '@pawl/service/targets';
+import { Agent, request } from 'undici';
 
 export type WebhookMessage = {
   url: string;
@@ -12,18 +14,32 @@ export type WebhookMessage = {
 
 const timeoutMs = 10_000;
 
-/** Throws what the network throws, and where the endpoint does not take it. */
-export async function sendWebhook({ url, id, secret, type, data }: WebhookMessage): Promise<void> {
-  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), data });
-  const response = await fetch(url, {
-    method: 'POST',
-    redirect: 'error',
-    headers: { 'content-type': 'application/json', ...signatureHeaders(id, body, secret) },
-    body,
-    signal: AbortSignal.timeout(timeoutMs),
-  });
-  await response.body?.cancel();
-  if (!response.ok) throw new Error(`the webhook answered ${response.status}`);
+export type SendWebhook = (message: WebhookMessage) => Promise<void>;
+
+export type Webhooks = {
+  /** Throws what the connection throws, `TargetNotAllowedError`, and where the endpoint does not take it; a redirect is no taking. */
+  send: SendWebhook;
+  close(): Promise<void>;
+};
+
+export function createWebhooks(targets: Targets): Webhooks {
+  const dispatcher = new Agent({ connect: targets.connector() });
+  return {
+    async send({ url, id, secret, type, data }) {
+      const body = JSON.stringify({ type, timestamp: new Date().toISOString(), data });
+      const response = await request(url, {
+        method: 'POST',
+        dispatcher,
+        headers: { 'content-type': 'application/json', ...signatureHeaders(id, body, secret) },
+        body,
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      response.body.on('error', () => {}).destroy();
+      const status = response.statusCode;
+      if (status < 200 || status > 299) throw new Error(`the webhook answered ${status}`);
+    },
+    close: () => dispatcher.destroy(),
+  };
 }
 
 /** The three headers of Standard Webhooks; the signature covers id, time and body. */

@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLog } from '@pawl/service';
+import { createTargets } from '@pawl/service/targets';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decide } from '../run/decide.ts';
 import { evolve, type RunState } from '../run/state.ts';
 import { call, definitionWith, started, startMs, stateOf, thought } from '../run/story.suite.ts';
+import { createWebhooks } from './send-webhook.ts';
 import { createTellWaiting } from './tell-waiting.ts';
 
 const told: string[] = [];
@@ -15,10 +17,15 @@ const hook = createServer((request, response) => {
 beforeAll(() => new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve)));
 afterAll(() => void hook.close());
 
+const webhooks = createWebhooks(createTargets(['127.0.0.1']));
+afterAll(() => webhooks.close());
+
 function waitingWith(secret: string) {
   const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/told`;
-  const webhooks = { waiting: { url, secret } };
-  const definition = definitionWith([{ name: 'search' }], { approvals: [{ tool: 'search' }], webhooks });
+  const definition = definitionWith([{ name: 'search' }], {
+    approvals: [{ tool: 'search' }],
+    webhooks: { waiting: { url, secret } },
+  });
   const asked = stateOf(started(), thought(0, { calls: [call('search', { q: 1 })] }));
   const state = decide(asked, definition, startMs + 500).reduce<RunState>(
     (so, action) => (action.type === 'write' ? (evolve(so, action.fact) ?? so) : so),
@@ -40,6 +47,7 @@ async function tellOnce(secret: string): Promise<string> {
       noteToldWaiting: (_id, wait) => Promise.resolve(first.resolve(wait)),
     },
     secretOf: (_app, name) => ({ HOOK: 'a secret', EMPTY: '' })[name],
+    sendWebhook: webhooks.send,
     stateOf: () => state,
     log,
   });

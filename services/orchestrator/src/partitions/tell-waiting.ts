@@ -8,7 +8,7 @@ import type { RunStore } from '../intake/run-store.ts';
 import { pauseOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
 import { isWaitingOnly } from '../run/waiting.ts';
-import { sendWebhook } from './send-webhook.ts';
+import type { SendWebhook } from './send-webhook.ts';
 
 /** Tells it unless the run doesn't wait, or this wait was told. May be asked again and again. */
 export type TellWaiting = (state: RunState) => void;
@@ -21,6 +21,7 @@ export type TellWaitingOptions = {
   store: Pick<RunStore, 'toldWaiting' | 'noteToldWaiting'>;
   /** The value of `${secret:NAME}` for an app, or undefined. */
   secretOf(app: string, name: string): string | undefined;
+  sendWebhook: SendWebhook;
   /** How a run stands that this replica decides for. */
   stateOf(runId: string): RunState | undefined;
   log: Log;
@@ -58,7 +59,7 @@ async function tellUntilTaken(runId: string, wait: string, options: TellWaitingO
 }
 
 async function tell(state: RunState, wait: string, options: TellWaitingOptions): Promise<void> {
-  const { definitions, store, secretOf } = options;
+  const { definitions, store, secretOf, sendWebhook } = options;
   const { runId, app, definition } = state.started;
   const { agent } = await definitions.get(definition);
   const webhook = agent.object.spec.webhooks?.waiting;

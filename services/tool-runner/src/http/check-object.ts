@@ -13,7 +13,7 @@ import type { Kind } from '../kinds/kind.ts';
 import { secretNamesIn } from '../kinds/secrets.ts';
 import { businessKeyProblem } from '../call/business-key.ts';
 import { commandProblem } from '../kinds/mcp/mcp-servers.ts';
-import type { Targets } from '../kinds/http/targets.ts';
+import type { Targets } from '@pawl/service/targets';
 
 export type CheckOptions = {
   kinds: Partial<Record<ToolKind, Kind>>;
@@ -73,6 +73,6 @@ function checkDataSource(url: string, targets: Targets): void {
   if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:') {
     throw new RejectedError('invalid_request', 'spec.postgres.url has to be a postgres:// URL');
   }
-  const problem = targets.problemOfLiteral(parsed.hostname);
+  const problem = targets.problemOfHost(parsed.hostname);
   if (problem !== undefined) throw new RejectedError('target_not_allowed', problem);
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createHttpKind } from './http.ts';
-import { createTargets } from './http/targets.ts';
+import { createTargets } from '@pawl/service/targets';
 import { createHeavyWork } from '../heavy/heavy-work.ts';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Tool kind `http`: one request to an endpoint that the app declared. Must not reach private addresses unless the operator
- * allows them (see `http/targets.ts`), must not read more than its cap, and sends a write at most once.
+ * allows them, must not read more than its cap, and sends a write at most once.
  */
 import { Agent } from 'undici';
 import { RejectedError, type Tool } from '@pawl/contracts';
@@ -10,7 +10,7 @@ import { BrokenOffError, refusal, type Failure, type Outcome } from '../call/out
 import { buildRequest, placeholdersOf, type HttpRequest } from './http/http-request.ts';
 import { BadRedirectError, sendRequest } from './http/send-request.ts';
 import { ResponseTooLargeError, sizeOf } from '../results/take-body.ts';
-import { TargetNotAllowedError, type Targets } from './http/targets.ts';
+import { TargetNotAllowedError, type Targets } from '@pawl/service/targets';
 import type { HeavyWork } from '../heavy/heavy-work.ts';
 import type { Kind, KindCall } from './kind.ts';
 import { fillSecrets, type AppSecrets, type SecretSource } from './secrets.ts';
@@ -21,7 +21,7 @@ export type HttpKindOptions = { targets: Targets; secrets: AppSecrets; resultByt
 const connectTimeoutMs = 10_000;
 
 export function createHttpKind({ targets, secrets, resultBytesMax, heavy }: HttpKindOptions): Kind {
-  const connect = { lookup: targets.lookup, timeout: connectTimeoutMs };
+  const connect = targets.connector({ timeout: connectTimeoutMs });
   const dispatcher = new Agent({ connect, keepAliveTimeout: 10_000 });
   // A kept connection may be closed by the server just as it is used; what may not be sent twice gets a fresh one.
   const freshDispatcher = new Agent({ connect, pipelining: 0 });

@@ -14,7 +14,7 @@ import { mcpServerSchema } from '@pawl/contracts';
 import { createStage } from '../results/result-store.ts';
 import { startMcpPeer, type McpPeer } from '../testing/mcp-peer.ts';
 import { createResultsInMemory } from '../testing/results-in-memory.ts';
-import { createTargets } from './http/targets.ts';
+import { createTargets } from '@pawl/service/targets';
 import { callKind, dataOf, toolOf } from './kind.suite.ts';
 import { createMcpKind } from './mcp.ts';
 import { createMcpServers } from './mcp/mcp-servers.ts';

@@ -11,7 +11,7 @@ import { eventually, hasTimeForPeers, installPeers } from '@pawl/testkit';
 import { createResultsInMemory } from '../testing/results-in-memory.ts';
 import { createStage } from '../results/result-store.ts';
 import { BrokenOffError } from '../call/outcome.ts';
-import { createTargets } from './http/targets.ts';
+import { createTargets } from '@pawl/service/targets';
 import { callKind, dataOf, toolOf } from './kind.suite.ts';
 import { createMcpKind } from './mcp.ts';
 import { createMcpServers } from './mcp/mcp-servers.ts';

@@ -6,7 +6,7 @@ import { createResultsInMemory } from '../testing/results-in-memory.ts';
 import { createStage } from '../results/result-store.ts';
 import { BrokenOffError } from '../call/outcome.ts';
 import { reply, replyText, startMcpPeer, toolNamed, type McpCall, type McpPeer } from '../testing/mcp-peer.ts';
-import { createTargets } from './http/targets.ts';
+import { createTargets } from '@pawl/service/targets';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 import { createMcpKind } from './mcp.ts';
 import { createMcpServers } from './mcp/mcp-servers.ts';

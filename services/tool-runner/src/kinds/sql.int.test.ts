@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { dataSourceSchema, type DataSource } from '@pawl/contracts';
 import { createTestDatabase } from '@pawl/testkit';
-import { createTargets } from './http/targets.ts';
+import { createTargets } from '@pawl/service/targets';
 import { callKind, dataOf, describeKind, toolOf } from './kind.suite.ts';
 import { createSqlKind } from './sql.ts';
 import { createSqlSources } from './sql/sql-sources.ts';
@@ -18,6 +18,8 @@ const sources: Record<string, () => DataSource['spec']> = {
   listed: () => ({ postgres: { url: '${secret:WAREHOUSE}' }, tables: ['public.orders', 'public.big_orders'] }),
   absent: () => ({ postgres: { url: 'postgres://a:b@127.0.0.1:1/x' } }),
   metadata: () => ({ postgres: { url: 'postgres://a:b@169.254.169.254:5432/x' } }),
+  elsewhere: () => ({ postgres: { url: 'postgres://a:b@93.184.216.34/x?host=10.0.0.1' } }),
+  beside: () => ({ postgres: { url: 'postgres://a:b@93.184.216.34/x?host=/var/run/postgresql' } }),
   secretless: () => ({ postgres: { url: '${secret:ABSENT}' } }),
 };
 const kind = createSqlKind({
@@ -145,6 +147,10 @@ describe('values', () => {
     const all = fixed('select n from generate_series(1, 120) n', { rowsMax: 120 });
     expect(await callKind(kind, { tool: all, args: '{}' })).not.toHaveProperty('incomplete');
   });
+});
+
+test.each(['metadata', 'elsewhere', 'beside'])('C19: the database %s may not be reached', async (source) => {
+  expect(await run('select 1', source)).toMatchObject({ code: 'target_not_allowed', effect: 'none' });
 });
 
 describe('reading only', () => {

@@ -10,7 +10,7 @@ import type { Spool } from '../../results/result-store.ts';
 import type { HttpAnswer } from './http-answer.ts';
 import { decoderOf, isJson, isTextual, isUtf8, mediaType } from './media-types.ts';
 import type { HttpRequest } from './http-request.ts';
-import { TargetNotAllowedError, type Targets } from './targets.ts';
+import { TargetNotAllowedError, type Targets } from '@pawl/service/targets';
 
 const redirectsMax = 3;
 

@@ -8,7 +8,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import { refusal, type Failure } from '../../call/outcome.ts';
-import { TargetNotAllowedError } from '../http/targets.ts';
+import { TargetNotAllowedError } from '@pawl/service/targets';
 import { guardCodes, rpcCodes } from './reply-guard.ts';
 
 export type FailureContext = {

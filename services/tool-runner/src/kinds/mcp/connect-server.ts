@@ -11,7 +11,7 @@ import type { ArgumentValidator } from '@pawl/calls';
 import type { McpServer } from '@pawl/contracts';
 import { z } from 'zod';
 import type { Stage } from '../../results/result-store.ts';
-import type { Targets } from '../http/targets.ts';
+import type { Targets } from '@pawl/service/targets';
 import { createCallsUnderWay } from './calls-under-way.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import { answerElicitation, type AnswerTo } from './elicitation.ts';

@@ -5,8 +5,7 @@
 import { TextDecoder } from 'node:util';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { FetchLike } from '@modelcontextprotocol/client';
-import type { Targets } from '../http/targets.ts';
-import { TargetNotAllowedError } from '../http/targets.ts';
+import { TargetNotAllowedError, type Targets } from '@pawl/service/targets';
 import { createEventDataReader } from './event-data.ts';
 import { takeLongMessage, type LongReplies } from './long-message.ts';
 import { guardedMessage, requestOf, tooLargeReply, type MessageId } from './reply-guard.ts';
@@ -29,7 +28,7 @@ const connectTimeoutMs = 10_000;
 
 export function createGuardedFetch({ targets, bytesMax, stage, call }: GuardedFetchOptions): GuardedFetch {
   const dispatcher = new Agent({
-    connect: { lookup: targets.lookup, timeout: connectTimeoutMs },
+    connect: targets.connector({ timeout: connectTimeoutMs }),
     // A call's deadline rules, not limits of undici.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -5,7 +5,7 @@
 import type { McpServer } from '@pawl/contracts';
 import { refusal, type Failure } from '../../call/outcome.ts';
 import type { Stage } from '../../results/result-store.ts';
-import type { Targets } from '../http/targets.ts';
+import type { Targets } from '@pawl/service/targets';
 import { fillSecrets, type AppSecrets, type SecretSource } from '../secrets.ts';
 import { connectServer, type McpConnection } from './connect-server.ts';
 

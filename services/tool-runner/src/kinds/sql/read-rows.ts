@@ -228,6 +228,7 @@ type ClientInternals = {
       on(event: 'data', f: (chunk: Buffer) => void): void;
       off(event: 'data', f: (chunk: Buffer) => void): void;
       destroy(): void;
+      remoteAddress?: string;
     };
   };
   processID?: number;
@@ -257,7 +258,9 @@ function guardAnswers(client: pg.PoolClient, bytesMax: number): { isTooLarge(): 
 }
 
 async function cancelOnServer(client: pg.PoolClient): Promise<void> {
-  const { processID, secretKey, host, port } = client as unknown as ClientInternals;
+  const { connection, processID, secretKey, port, ...named } = client as unknown as ClientInternals;
+  // The very server: a name may lead to another one now.
+  const host = connection?.stream?.remoteAddress ?? named.host;
   if (processID === undefined || secretKey === undefined || host === undefined || port === undefined) return;
   await cancelStatement({ host, port, processId: processID, secretKey });
 }

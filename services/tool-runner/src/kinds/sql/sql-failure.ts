@@ -1,6 +1,7 @@
 /** What Postgres and its connection throw, as failures with one sentence and what to try. Pure; the sentences are data. */
 import sentences from './sql-states.json' with { type: 'json' };
-import type { Failure } from '../../call/outcome.ts';
+import { TargetNotAllowedError } from '@pawl/service/targets';
+import { refusal, type Failure } from '../../call/outcome.ts';
 
 type PostgresError = Error & { code?: unknown; position?: unknown; detail?: unknown; hint?: unknown; where?: unknown };
 
@@ -9,6 +10,7 @@ const sentenceOf: Readonly<Record<string, { message: string; suggestion: string 
 /** The failure that an error of a query stands for; undefined when it is no error of the database or its connection. */
 export function sqlFailure(error: unknown): Failure | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (error instanceof TargetNotAllowedError) return refusal('target_not_allowed', error.message);
   const { code } = error as PostgresError;
   const state = typeof code === 'string' ? code : undefined;
   if (state === undefined || !/^[0-9A-Z]{5}$/.test(state) || /^E[A-Z]{4}$/.test(state))

@@ -4,7 +4,7 @@
 import pg from 'pg';
 import type { DataSource } from '@pawl/contracts';
 import { refusal, type Failure } from '../../call/outcome.ts';
-import type { Targets } from '../http/targets.ts';
+import type { Targets } from '@pawl/service/targets';
 import { fillSecrets, secretNamesIn, type AppSecrets } from '../secrets.ts';
 
 /** Finds a declared data source with its revision. */
@@ -25,17 +25,21 @@ export type SqlSourcesOptions = {
   connectionsMax: number;
 };
 
+/** Where a source is, and whether the app says so. */
+type SourceAddress = { url: string; isFromApp: boolean };
+
 const connectTimeoutMs = 5_000;
 
 export function createSqlSources({ find, secrets, targets, connectionsMax }: SqlSourcesOptions): SqlSources {
-  const pools = new Map<string, { url: string; pool: pg.Pool }>();
+  const pools = new Map<string, { source: SourceAddress; pool: pg.Pool }>();
 
-  const poolOf = (key: string, url: string): pg.Pool => {
+  const poolOf = (key: string, source: SourceAddress): pg.Pool => {
     const known = pools.get(key);
-    if (known?.url === url) return known.pool;
+    if (known?.source.url === source.url && known.source.isFromApp === source.isFromApp) return known.pool;
     if (known) void known.pool.end();
     const pool = new pg.Pool({
-      connectionString: url,
+      connectionString: source.url,
+      ...(source.isFromApp ? { stream: targets.createSocket } : {}),
       application_name: 'pawl-tool-runner',
       max: connectionsMax,
       connectionTimeoutMillis: connectTimeoutMs,
@@ -43,7 +47,7 @@ export function createSqlSources({ find, secrets, targets, connectionsMax }: Sql
       keepAlive: true,
     });
     pool.on('error', () => {});
-    pools.set(key, { url, pool });
+    pools.set(key, { source, pool });
     return pool;
   };
 
@@ -63,9 +67,7 @@ export function createSqlSources({ find, secrets, targets, connectionsMax }: Sql
         return { failure: refusal('tool_failed', `The address of the data source ${name} is not a postgres:// URL.`) };
       // An address that the operator set as a secret is the operator's word; one that an app wrote is checked like any target.
       const isFromApp = secretNamesIn(postgres.url).length === 0;
-      const problem = isFromApp ? await targets.problemOfHost(url.hostname) : undefined;
-      if (problem !== undefined) return { failure: refusal('target_not_allowed', problem) };
-      return { source: { pool: poolOf(`${app}/${name}`, filled.text), tables } };
+      return { source: { pool: poolOf(`${app}/${name}`, { url: filled.text, isFromApp }), tables } };
     },
     async close() {
       await Promise.all([...pools.values()].map(({ pool }) => pool.end()));
