@@ -1,5 +1,6 @@
 /** What every service is made of: configuration, log, HTTP, health, keys, life cycle. */
 export { actingUser, createAuthorizer, hasScope, type Authorizer, type Caller } from './authorize.ts';
+export { createBodyGate, createCounter, type BodyGate, type Visit } from './body-gate.ts';
 export {
   baseConfigShape,
   busOptionsOf,

@@ -6,7 +6,7 @@ import type { Log } from './log.ts';
 
 /** Answers with a problem document. */
 export function sendProblem(reply: FastifyReply, document: Problem): FastifyReply {
-  if (document.status === 503) void reply.header('retry-after', '1');
+  if (document.status === 503 || document.code === 'rate_limited') void reply.header('retry-after', '1');
   if (document.status === 401) void reply.header('www-authenticate', 'Bearer');
   return reply.code(document.status).type('application/problem+json').send(JSON.stringify(document));
 }

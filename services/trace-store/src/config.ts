@@ -37,6 +37,8 @@ const configSchema = z.object({
   PAWL_TRACE_ARCHIVE_AFTER_MINUTES: integerVariable({ min: 0, max: 525_600 }).default(1_440),
   /** Port for OTLP over gRPC, usually 4317. Absent: not served. Behind a proxy that ends TLS. */
   PAWL_OTLP_GRPC_PORT: integerVariable({ min: 1, max: 65_535 }).optional(),
+  /** Memory that requests with spans may take at once, by estimate, in bytes: what they hold unpacked, and 200 for each field. */
+  PAWL_OTLP_MEMORY_MAX: integerVariable({ min: 1_048_576, max: 68_719_476_736 }).default(268_435_456),
   /** The public client, of the issuer in `PAWL_OIDC_ISSUER`, that people sign in to the page through. Absent: with keys only. */
   PAWL_OIDC_CLIENT_ID: z
     .string()

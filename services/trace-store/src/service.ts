@@ -34,6 +34,7 @@ import { createReads } from './http/reads.ts';
 import { signInOf } from './http/sign-in.ts';
 import { serveSettingsRoutes } from './http/settings-routes.ts';
 import { createGrpcServer, type GrpcOptions } from './otlp/grpc-server.ts';
+import { createOtlpGate } from './otlp/otlp-gate.ts';
 import { createSpanReceiver } from './otlp/receive-spans.ts';
 import { createArchive } from './retention/archive.ts';
 import { eraseUsers } from './retention/erase-users.ts';
@@ -74,6 +75,7 @@ export async function createTraceStore(
   const authorizer = createAuthorizer({ http, keys, adminKey: config.PAWL_ADMIN_KEY, tokens });
   const access = createAccess({ authorizer, reads });
   const traceMetrics = createTraceMetrics({ registry: metrics, bus, database });
+  const gate = createOtlpGate({ registry: metrics, bytesMax: config.PAWL_OTLP_MEMORY_MAX });
   const facts = createFactSubscription({
     bus,
     tables,
@@ -91,7 +93,7 @@ export async function createTraceStore(
     chores: choresOf({ tables, bus, archiveAfterMs: config.PAWL_TRACE_ARCHIVE_AFTER_MINUTES * 60_000 }),
   });
   compressJson(http);
-  await serveReceiveOtlp(http, { authorizer, receiver });
+  await serveReceiveOtlp(http, { authorizer, receiver, gate });
   serveListTraces(http, { database, access });
   serveOperateRoutes(http, { database, access, reads, onErasure: () => void maintenance.runNow() });
   serveSettingsRoutes(http, { database, access, policy });
@@ -106,12 +108,8 @@ export async function createTraceStore(
   await servePage(http, { signIn: signInOf(config, tokens) });
 
   const listening = listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
-  const connections = closing(async () => {
-    keys.close();
-    await bus.close();
-    await database.close();
-  });
-  const grpc = grpcPartsOf(config, { authorizer, receiver, log });
+  const connections = closing([keys, bus, database]);
+  const grpc = grpcPartsOf(config, { authorizer, receiver, gate, log });
   return { parts: [connections, facts, maintenance, ...grpc, listening], url: listening.url };
 }
 
@@ -163,7 +161,13 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
   ];
 }
 
-/** The connections as a part: open from the beginning, closed last. */
-function closing(stop: () => Promise<void>): Part {
-  return { name: 'connections', start: async () => {}, stop };
+/** The connections as a part: open from the beginning, closed last, in this order. */
+function closing(connections: { close(): void | Promise<void> }[]): Part {
+  return {
+    name: 'connections',
+    start: async () => {},
+    async stop() {
+      for (const each of connections) await each.close();
+    },
+  };
 }

@@ -63,6 +63,9 @@ type Described = { denial: Denial; param: string | null };
 
 function describe(error: FastifyError | Error, bodyLimitBytes: number): Described {
   if (error instanceof OpenAiError) return { denial: error.denial, param: error.param };
+  if (error instanceof RejectedError && error.code === 'rate_limited') {
+    return { denial: { code: error.code, message: error.message, retryAfterMs: 1_000 }, param: null };
+  }
   if (error instanceof RejectedError || error instanceof UnavailableError) return told(error.code, error.message);
   if (hasZodFastifySchemaValidationErrors(error)) {
     const [first] = error.validation;

@@ -1,8 +1,7 @@
 /** The OpenAI-compatible API: its own form of errors, its own limit of bodies. */
 import { pipeline } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Http, Log } from '@pawl/service';
-import { createBodyGate, createCounter } from './body-gate.ts';
+import { createBodyGate, createCounter, type Http, type Log } from '@pawl/service';
 import { serveChatCompletions, type OpenAiDeps } from './chat-completions.ts';
 import { serveEmbeddings } from './embeddings.ts';
 import type { KeptItems } from './kept-items.ts';
@@ -14,7 +13,7 @@ import { serveResponses } from './responses.ts';
 export const bodyLimitBytes = 32 * 2 ** 20;
 
 /** Of large bodies under way together. A parsed body takes several times its bytes. */
-const largeBodiesBytesMax = 128 * 2 ** 20;
+const largeBodies = { bytesMax: 128 * 2 ** 20, smallBytes: 2 ** 20 };
 
 type ServeDeps = OpenAiDeps & { items: KeptItems; log: Log & FastifyBaseLogger };
 
@@ -24,7 +23,7 @@ export async function serveOpenAi(http: Http, deps: ServeDeps): Promise<void> {
     scope.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyLimitBytes;
     });
-    const gate = createBodyGate(largeBodiesBytesMax);
+    const gate = createBodyGate(largeBodies);
     scope.addHook('preParsing', async (request, reply, payload) => {
       const visit = gate.open();
       reply.raw.once('close', visit.leave);

@@ -5,6 +5,7 @@
  */
 import { RejectedError } from '@pawl/contracts';
 import { isDepthAtMost } from '../record/fact-message.ts';
+import type { CountParts } from './count-parts.ts';
 import { exactInteger } from './protobuf.ts';
 import {
   collectSpan,
@@ -24,9 +25,9 @@ type Json = { [key: string]: unknown };
 /** Text that is not UTF-8 is replaced where it stands: one span's mistake is not its neighbours'. */
 const textDecoder = new TextDecoder('utf-8');
 
-/** The spans of an ExportTraceServiceRequest. */
-export function readJsonSpans(body: Uint8Array): ReceivedSpans {
-  const request = parse(body);
+/** The spans of an ExportTraceServiceRequest. `count` is told of all values. */
+export function readJsonSpans(body: Uint8Array, count: CountParts = () => {}): ReceivedSpans {
+  const request = parse(body, count);
   const received: ReceivedSpans = { spans: [], rejected: 0, reason: null };
   try {
     for (const resourceSpans of listOf(of(request, 'resourceSpans'))) readResourceSpans(resourceSpans, received);
@@ -36,9 +37,10 @@ export function readJsonSpans(body: Uint8Array): ReceivedSpans {
   return received;
 }
 
-function parse(body: Uint8Array): Json {
+function parse(body: Uint8Array, count: CountParts): Json {
+  const text = textDecoder.decode(body);
+  count(valuesIn(text));
   try {
-    const text = textDecoder.decode(body);
     if (!isDepthAtMost(text, depthMax)) throw new RangeError('too deep');
     const value: unknown = hasLongNumber.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
     if (isObject(value)) return value;
@@ -47,6 +49,29 @@ function parse(body: Uint8Array): Json {
   }
   throw new RejectedError('invalid_json', 'the body is no ExportTraceServiceRequest in JSON');
 }
+
+/** How many values there are, by what begins and parts them; nothing within a text is one. */
+function valuesIn(text: string): number {
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = endOfText(text, at);
+    else if (code === comma || code === openBrace || code === openBracket) values += 1;
+  }
+  return values;
+}
+
+/** Where the text ends that begins at `from`. */
+function endOfText(text: string, from: number): number {
+  for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === backslash) backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}
+
+const [quote, backslash, comma, openBrace, openBracket] = [34, 92, 44, 123, 91];
 
 const hasLongNumber = /[:[,]\s*-?\d{16}/;
 

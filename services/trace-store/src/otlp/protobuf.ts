@@ -4,6 +4,7 @@
  * Source: opentelemetry-proto v1, trace.proto and common.proto; protobuf wire format.
  */
 import { RejectedError } from '@pawl/contracts';
+import { partsAtOnce, type CountParts } from './count-parts.ts';
 import {
   collectSpan,
   tooDeep,
@@ -19,34 +20,53 @@ type Field = { number: number; bytes: Uint8Array; integer: bigint };
 const noBytes = new Uint8Array();
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The spans of an ExportTraceServiceRequest. */
-export function readProtobufSpans(request: Uint8Array): ReceivedSpans {
+/** The fields of a message, all at once. */
+type Read = (message: Uint8Array) => Field[];
+
+/** The spans of an ExportTraceServiceRequest. `count` is told of all fields. */
+export function readProtobufSpans(request: Uint8Array, count: CountParts = () => {}): ReceivedSpans {
   const received: ReceivedSpans = { spans: [], rejected: 0, reason: null };
+  const read: Read = (message) => listFields(message, count);
   try {
-    for (const { number, bytes } of fieldsOf(request)) if (number === 1) readResourceSpans(bytes, received);
-  } catch {
+    for (const { number, bytes } of read(request)) if (number === 1) readResourceSpans(bytes, received, read);
+  } catch (error) {
+    if (error instanceof RejectedError) throw error;
     throw new RejectedError('invalid_request', 'the body is no ExportTraceServiceRequest in protobuf');
   }
   return received;
 }
 
-function readResourceSpans(message: Uint8Array, received: ReceivedSpans): void {
-  const fields = [...fieldsOf(message)];
-  const resource = attributesOf([...fieldsOf(bytesIn(fields, 1))], 1);
+/** The fields of a message in order, counted before they are kept. */
+function listFields(message: Uint8Array, count: CountParts): Field[] {
+  const fields: Field[] = [];
+  let counted = 0;
+  for (const field of fieldsOf(message)) {
+    fields.push(field);
+    if (fields.length - counted < partsAtOnce) continue;
+    count(fields.length - counted);
+    counted = fields.length;
+  }
+  count(fields.length - counted);
+  return fields;
+}
+
+function readResourceSpans(message: Uint8Array, received: ReceivedSpans, read: Read): void {
+  const fields = read(message);
+  const resource = attributesOf(read(bytesIn(fields, 1)), { wanted: 1, read });
   for (const { bytes } of fields.filter(({ number }) => number === 2)) {
-    const inScope = [...fieldsOf(bytes)];
-    const scope = [...fieldsOf(bytesIn(inScope, 1))];
+    const inScope = read(bytes);
+    const scope = read(bytesIn(inScope, 1));
     const from = { resource, scope: { name: text(bytesIn(scope, 1)), version: text(bytesIn(scope, 2)) } };
-    for (const span of inScope) if (span.number === 2) collectSpan(received, () => readSpan(span.bytes, from));
+    for (const span of inScope) if (span.number === 2) collectSpan(received, () => readSpan(span.bytes, from, read));
   }
 }
 
 type SpanSource = Pick<OtlpSpan, 'resource' | 'scope'>;
 
-function readSpan(message: Uint8Array, { resource, scope }: SpanSource): OtlpSpan {
-  const fields = [...fieldsOf(message)];
+function readSpan(message: Uint8Array, { resource, scope }: SpanSource, read: Read): OtlpSpan {
+  const fields = read(message);
   const parent = bytesIn(fields, 4);
-  const status = [...fieldsOf(bytesIn(fields, 15))];
+  const status = read(bytesIn(fields, 15));
   const all = (wanted: number) => fields.filter(({ number }) => number === wanted).map(({ bytes }) => bytes);
   return {
     traceId: hex(bytesIn(fields, 1)),
@@ -58,9 +78,9 @@ function readSpan(message: Uint8Array, { resource, scope }: SpanSource): OtlpSpa
     traceState: text(bytesIn(fields, 3)),
     startNano: integerIn(fields, 7),
     endNano: integerIn(fields, 8),
-    attributes: attributesOf(fields, 9),
-    events: all(11).map(readEvent),
-    links: all(13).map(readLink),
+    attributes: attributesOf(fields, { wanted: 9, read }),
+    events: all(11).map((event) => readEvent(event, read)),
+    links: all(13).map((link) => readLink(link, read)),
     dropped: { attributes: countIn(fields, 10), events: countIn(fields, 12), links: countIn(fields, 14) },
     statusCode: countIn(status, 3),
     statusMessage: text(bytesIn(status, 2)),
@@ -69,14 +89,16 @@ function readSpan(message: Uint8Array, { resource, scope }: SpanSource): OtlpSpa
   };
 }
 
-function readEvent(message: Uint8Array): OtlpSpan['events'][number] {
-  const fields = [...fieldsOf(message)];
-  return { name: text(bytesIn(fields, 2)), atNano: integerIn(fields, 1), attributes: attributesOf(fields, 3) };
+function readEvent(message: Uint8Array, read: Read): OtlpSpan['events'][number] {
+  const fields = read(message);
+  const attributes = attributesOf(fields, { wanted: 3, read });
+  return { name: text(bytesIn(fields, 2)), atNano: integerIn(fields, 1), attributes };
 }
 
-function readLink(message: Uint8Array): OtlpSpan['links'][number] {
-  const fields = [...fieldsOf(message)];
-  return { traceId: hex(bytesIn(fields, 1)), spanId: hex(bytesIn(fields, 2)), attributes: attributesOf(fields, 4) };
+function readLink(message: Uint8Array, read: Read): OtlpSpan['links'][number] {
+  const fields = read(message);
+  const attributes = attributesOf(fields, { wanted: 4, read });
+  return { traceId: hex(bytesIn(fields, 1)), spanId: hex(bytesIn(fields, 2)), attributes };
 }
 
 /** Of a field that should be there once, the last counts. */
@@ -96,21 +118,23 @@ function countIn(fields: readonly Field[], wanted: number): number {
   return Number(BigInt.asUintN(32, integerIn(fields, wanted)));
 }
 
+type Repeated = { wanted: number; read: Read; depth?: number };
+
 /** The repeated `KeyValue` of field `wanted`. */
-function attributesOf(fields: readonly Field[], wanted: number, depth = 0): Attributes {
+function attributesOf(fields: readonly Field[], { wanted, read, depth = 0 }: Repeated): Attributes {
   const pairs: [string, AttributeValue][] = [];
   for (const { number, bytes } of fields) {
     if (number !== wanted) continue;
-    const pair = [...fieldsOf(bytes)];
+    const pair = read(bytes);
     const value = lastIn(pair, 2);
-    pairs.push([text(bytesIn(pair, 1)), value ? readValue(value.bytes, depth) : null]);
+    pairs.push([text(bytesIn(pair, 1)), value ? readValue(value.bytes, depth, read) : null]);
   }
   return Object.fromEntries(pairs);
 }
 
-function readValue(message: Uint8Array, depth: number): AttributeValue {
+function readValue(message: Uint8Array, depth: number, read: Read): AttributeValue {
   if (depth > VALUE_DEPTH_MAX) return tooDeep;
-  const field = [...fieldsOf(message)].findLast(({ number }) => number >= 1 && number <= 7);
+  const field = read(message).findLast(({ number }) => number >= 1 && number <= 7);
   if (!field) return null;
   const { number, bytes, integer } = field;
   switch (number) {
@@ -123,9 +147,11 @@ function readValue(message: Uint8Array, depth: number): AttributeValue {
     case 4:
       return float(integer);
     case 5:
-      return [...fieldsOf(bytes)].filter((item) => item.number === 1).map((item) => readValue(item.bytes, depth + 1));
+      return read(bytes)
+        .filter((item) => item.number === 1)
+        .map((item) => readValue(item.bytes, depth + 1, read));
     case 6:
-      return attributesOf([...fieldsOf(bytes)], 1, depth + 1);
+      return attributesOf(read(bytes), { wanted: 1, read, depth: depth + 1 });
     case 7:
       return Buffer.from(bytes).toString('base64');
     default:

@@ -1,4 +1,5 @@
 /** A span as it came, whatever the encoding: ids in lower-case hex, times in Unix nanoseconds. */
+import { RejectedError } from '@pawl/contracts';
 
 /** Values of attributes: text, numbers, booleans, lists and maps of them. 64-bit integers beyond 2^53 are text. */
 export type AttributeValue = string | number | boolean | null | AttributeValue[] | { [key: string]: AttributeValue };
@@ -63,7 +64,9 @@ export function collectSpan(received: ReceivedSpans, read: () => OtlpSpan): void
     const mistake = mistakeOf(span);
     if (mistake !== undefined) return reject(received, mistake);
     received.spans.push(span.endNano < span.startNano ? { ...span, endNano: span.startNano } : span);
-  } catch {
+  } catch (error) {
+    // There is no room for the request as a whole.
+    if (error instanceof RejectedError) throw error;
     reject(received, 'a span could not be read');
   }
 }
