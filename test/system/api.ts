@@ -84,12 +84,13 @@ function runsApi(send: Send, url: string) {
     /** Decides on a call with the hash of the arguments that are shown for it. */
     decide: (id: string, call: { callId: string; argsHash: string }, body: object) =>
       say(id, `approvals/${call.callId}`, { argsHash: call.argsHash, ...body }),
-    /** The run as soon as it is in one of these states. */
+    /** The run as soon as it is in one of these states, `waiting` with nothing else under way. */
     getRunWhen: (id: string, ...statuses: RunView['status'][]) =>
       eventually(
         async () => {
           const { body } = await getRun(id);
-          return statuses.includes(body.status) && body;
+          const isOnlyWaiting = body.status !== 'waiting' || body.phase === 'waiting';
+          return statuses.includes(body.status) && isOnlyWaiting && body;
         },
         { withinMs: 30_000, what: `run ${id} is ${statuses.join(' or ')}` },
       ),

@@ -2,7 +2,7 @@
  * Reading a run's events until nothing more comes by itself: it has ended, it paused at a limit, or only people's words are
  * missing. The facts say when to look, the run itself says whether it is so: what was read may be an old pause.
  */
-import type { Acted, Fact, RunView } from '@pawl/contracts';
+import { isAtRest, type Acted, type Fact, type RunView } from '@pawl/contracts';
 import type { RunEvent } from './run-events.ts';
 
 /** The events up to the first rest. `readRun` answers as soon as the run is at rest, or after a while. */
@@ -10,12 +10,12 @@ export async function* untilRest(
   events: AsyncIterable<RunEvent>,
   readRun: () => Promise<RunView>,
 ): AsyncGenerator<RunEvent, void, undefined> {
-  const isAtRest = watchForRest();
+  const mayRest = watchForRest();
   for await (const event of events) {
     yield event;
-    if (event.kind !== 'fact' || !isAtRest(event.fact)) continue;
-    const { status } = await readRun();
-    if (status === 'paused' || status === 'waiting') return;
+    if (event.kind !== 'fact' || !mayRest(event.fact)) continue;
+    const run = await readRun();
+    if (run.status !== 'ended' && isAtRest(run)) return;
   }
 }
 

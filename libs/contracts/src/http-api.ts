@@ -71,11 +71,17 @@ export type PendingCall = z.infer<typeof pendingCallSchema>;
 export const runPhaseSchema = z.enum(['think', 'act', 'observe', 'recover', 'waiting', 'done']);
 export type RunPhase = z.infer<typeof runPhaseSchema>;
 
+/** Whether a run does nothing until somebody says something, or at all. One with status `waiting` may still have calls under way. */
+export function isAtRest({ phase }: { phase: RunPhase }): boolean {
+  return phase === 'waiting' || phase === 'done';
+}
+
 export const runViewSchema = z.object({
   id: z.string(),
   app: z.string(),
   agent: z.string(),
   revision: z.string(),
+  /** `waiting`: a call waits for a person; others may be under way, which `phase` says. */
   status: runStatusSchema,
   phase: runPhaseSchema,
   stopReason: stopReasonSchema.nullable(),

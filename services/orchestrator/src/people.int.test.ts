@@ -14,6 +14,9 @@ const received: { headers: IncomingHttpHeaders; body: string }[] = [];
 let hook: Server;
 let replica: Replica;
 let players: Players;
+const both = ['search', 'look'].map((tool) => ({ id: '', tool, args: '{}' }));
+/** Lets a call of `look` be answered. */
+let look = () => {};
 
 beforeAll(async () => {
   hook = createServer((incoming, answer) => {
@@ -36,13 +39,16 @@ beforeAll(async () => {
     {
       think({ messages, m }) {
         const question = messages.find(({ role }) => role === 'user')?.content;
+        if (question === 'both' && m === 0) return { calls: both };
         const tool = { gated: 'search', pay: 'bank_pay', 'pay twice': 'bank_pay' }[question ?? ''];
         return tool !== undefined && m < (question === 'pay twice' ? 2 : 1)
           ? { calls: [{ id: '', tool, args: JSON.stringify({ q: m }) }] }
           : { text: `answer ${messages.length}` };
       },
+      act: ({ tool }) =>
+        tool === 'look' ? new Promise((resolve) => (look = () => resolve({ data: '"seen"' }))) : Promise.resolve({}),
     },
-    asks,
+    { ...asks, tools: ['search', 'look'] },
   );
   replica = await startReplica(servers);
 });
@@ -69,6 +75,38 @@ describe('a webhook', () => {
       .update(`${header('id')}.${header('timestamp')}.${second?.body}`)
       .digest('base64');
     expect(header('signature')).toBe(`v1,${signed}`);
+  });
+});
+
+describe('H1: a run of which one call waits for a person and another one is under way', () => {
+  it('waits, alone and in the list, and its webhook is told; who waits for it to rest waits on', async () => {
+    const { body: started } = await request<RunView>(`${replica.url}/v1/runs`, {
+      body: { agent: 'analyst', input: 'both' },
+    });
+    const read = async () => (await request<RunView>(`${replica.url}/v1/runs/${started.id}`)).body;
+    const run = await eventually(async () => {
+      const view = await read();
+      return view.pending.length > 0 && view;
+    });
+    expect(run).toMatchObject({
+      status: 'waiting',
+      stopReason: 'waiting_approval',
+      phase: 'act',
+      pending: [{ tool: 'search' }],
+    });
+    const listed = async (status: string) =>
+      (await request<{ items: RunView[] }>(`${replica.url}/v1/runs?status=${status}`)).body.items.map(({ id }) => id);
+    expect(await listed('waiting')).toContain(run.id);
+    expect(await listed('running')).not.toContain(run.id);
+    await eventually(() => received.some(({ body }) => body.includes(run.id)));
+    const resting = request<RunView>(`${replica.url}/v1/runs/${run.id}?wait=20`);
+    expect((await request<RunView>(`${replica.url}/v1/runs/${run.id}?wait=1`)).body.phase).toBe('act');
+    look();
+    expect((await resting).body).toMatchObject({ status: 'waiting', phase: 'waiting' });
+    const [call] = run.pending;
+    const body = { decision: 'approve', argsHash: call?.argsHash };
+    await request(`${replica.url}/v1/runs/${run.id}/approvals/${call?.callId}`, { body });
+    expect((await request<RunView>(`${replica.url}/v1/runs/${run.id}?wait=20`)).body.status).toBe('ended');
   });
 });
 

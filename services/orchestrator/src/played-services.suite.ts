@@ -63,7 +63,8 @@ export async function playServices(
     await registry.put({ apiVersion: 'pawl.dev/v1', kind: 'Agent', metadata: { app, name: 'analyst' }, spec });
     const http = { method: 'GET' as const, url: 'http://localhost/' };
     const tool = { description: 'Searches.', http };
-    await registry.put({ apiVersion: 'pawl.dev/v1', kind: 'Tool', metadata: { app, name: 'search' }, spec: tool });
+    for (const name of agent.tools ?? ['search'])
+      await registry.put({ apiVersion: 'pawl.dev/v1', kind: 'Tool', metadata: { app, name }, spec: tool });
   }
   const thinks: ThinkWork[] = [];
   const acts: ActWork[] = [];

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Partitions } from './partitions/partitions.ts';
 import { deadlineMs } from './run/limits.ts';
 import { pauseOf, type RunState } from './run/state.ts';
-import { isWaitingOnly } from './run/waiting.ts';
+import { isWaiting } from './run/waiting.ts';
 
 /** The loop stops a run at its deadline by itself; one that is still there so much later is stuck. */
 const stuckAfterMs = 60_000;
@@ -53,7 +53,7 @@ function countRuns(states: Iterable<RunState>, nowMs: number) {
   const counts = { running: 0, waiting: 0, paused: 0, stuck: 0 };
   for (const state of states) {
     if (pauseOf(state)) counts.paused += 1;
-    else if (isWaitingOnly(state)) counts.waiting += 1;
+    else if (isWaiting(state)) counts.waiting += 1;
     else {
       counts.running += 1;
       if (nowMs > deadlineMs(state, nowMs) + stuckAfterMs) counts.stuck += 1;

@@ -63,7 +63,7 @@ describe('runs', () => {
   test('a run that ended otherwise is exit code 3, one that goes on after --wait is 4', async () => {
     cli.server.instead.push({ status: 201, body: { ...runView, stopReason: 'max_steps' } });
     expect((await pawl(['run', 'analyst', 'why?', '--wait', '1'])).code).toBe(3);
-    const running = { status: 200, body: { ...runView, status: 'running', stopReason: null } };
+    const running = { status: 200, body: { ...runView, status: 'running', phase: 'think', stopReason: null } };
     cli.server.instead.push(...Array.from({ length: 50 }, () => running));
     const { code, out } = await pawl(['run', 'analyst', 'why?', '--wait', '1']);
     expect(code).toBe(4);

@@ -15,7 +15,7 @@ export function answerWord(of: { run: RunView }, asked: Asked): Answer | undefin
     resume: () => resume(of, asked.body),
     fork: () => ({
       status: 201,
-      body: { ...of.run, id: `run_${'1'.repeat(32)}`, status: 'running', ...fork(of, asked.body) },
+      body: { ...of.run, id: `run_${'1'.repeat(32)}`, status: 'running', phase: 'think', ...fork(of, asked.body) },
     }),
   };
   return area === 'runs' && action && action in words ? words[action as keyof typeof words]() : undefined;
@@ -29,14 +29,20 @@ function decide(of: { run: RunView }, callId: string, body: unknown): Answer {
   const { argsHash } = decideApprovalSchema.parse(body);
   const call = of.run.pending.find((pending) => pending.callId === callId);
   if (call?.argsHash !== argsHash) return conflict('read the run again');
-  of.run = { ...of.run, status: 'running', stopReason: null, pending: of.run.pending.filter((each) => each !== call) };
+  of.run = {
+    ...of.run,
+    status: 'running',
+    phase: 'act',
+    stopReason: null,
+    pending: of.run.pending.filter((each) => each !== call),
+  };
   return { status: 200, body: of.run };
 }
 
 function resume(of: { run: RunView }, body: unknown): Answer {
   resumeRunSchema.parse(body);
   if (of.run.status !== 'paused') return conflict('the run is not paused');
-  of.run = { ...of.run, status: 'running', stopReason: null };
+  of.run = { ...of.run, status: 'running', phase: 'think', stopReason: null };
   return { status: 202, body: of.run };
 }
 

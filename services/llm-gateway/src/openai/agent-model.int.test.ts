@@ -48,6 +48,7 @@ afterAll(async () => {
 const view = (changes: Partial<AgentRun>): AgentRun => ({
   id: `run_${'0'.repeat(32)}`,
   status: 'ended',
+  phase: 'done',
   stopReason: 'final_answer',
   detail: null,
   answer: 'It is line C.',
@@ -68,7 +69,7 @@ const ask = {
 describe('model "agent:<name>"', () => {
   it('starts a run with the key of the caller, waits for it, and gives its answer', async () => {
     answers = [
-      { status: 201, body: view({ status: 'running', stopReason: null, answer: null }) },
+      { status: 201, body: view({ status: 'running', phase: 'act', stopReason: null, answer: null }) },
       { status: 200, body: view({}) },
     ];
     const completion = await client.chat.completions.create(ask, { headers: { 'x-pawl-user': 'eve' } });
@@ -132,7 +133,7 @@ describe('model "agent:<name>"', () => {
     await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ status: 404, code: 'unknown_agent' });
     answers = [{ status: 502, body: { odd: true } }];
     await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ status: 503, code: 'unavailable' });
-    answers = [{ status: 200, body: view({ status: 'waiting', stopReason: null, answer: null }) }];
+    answers = [{ status: 200, body: view({ status: 'waiting', phase: 'waiting', stopReason: null, answer: null }) }];
     await expect(client.chat.completions.create(ask)).rejects.toMatchObject({ code: 'model_unavailable' });
   });
 });

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetch as undiciFetch, type Dispatcher } from 'undici';
 import type { z } from 'zod';
-import { problemSchema, runViewSchema, UnavailableError, type CreateRun } from '@pawl/contracts';
+import { isAtRest, problemSchema, runViewSchema, UnavailableError, type CreateRun } from '@pawl/contracts';
 import { formatTraceparent } from '@pawl/telemetry';
 import type { HttpCaller } from './caller.ts';
 import { OpenAiError } from './openai-errors.ts';
@@ -16,6 +16,7 @@ export const agentPrefix = 'agent:';
 const runSchema = runViewSchema.pick({
   id: true,
   status: true,
+  phase: true,
   stopReason: true,
   detail: true,
   answer: true,
@@ -71,7 +72,7 @@ export function createAgentModel(orchestratorUrl: string | undefined, dispatcher
         throw new OpenAiError({ code: 'not_supported', message }, 'model');
       }
       let view = await tryAgain(call, () => ask(call, `/v1/runs?wait=${waitS}`, call.run), 1);
-      while (view.status === 'running') {
+      while (!isAtRest(view)) {
         const { id } = view;
         view = await tryAgain(call, () => ask(call, `/v1/runs/${id}?wait=${waitS}`), triesMax);
       }

@@ -1,6 +1,6 @@
 /** Reading a run as it stands now, whoever decides for it: from memory, else from the log, else from Postgres. */
 import { followRun, readFacts, type Bus } from '@pawl/bus';
-import { RejectedError, type Fact, type RunView } from '@pawl/contracts';
+import { isAtRest, RejectedError, type Fact, type RunView } from '@pawl/contracts';
 import { viewOfStored } from '../intake/stored-view.ts';
 import type { RunStore } from '../intake/run-store.ts';
 import { evolve, startOf, type RunState } from '../run/state.ts';
@@ -53,7 +53,7 @@ export function createReadRun(using: { bus: Bus; store: RunStore; partitions: Pa
     try {
       for (let view = known ?? (await read(app, runId)); ; view = along?.view() ?? (await read(app, runId))) {
         const leftMs = giveUpAtMs - performance.now();
-        if (view.status !== 'running' || leftMs <= 0 || isStopping) return view;
+        if (isAtRest(view) || leftMs <= 0 || isStopping) return view;
         if (!partitions.knows(runId)) along ??= readAlong(bus, { app, runId, onFact: bell.ring });
         await Promise.race([bell.heard(), stopping.promise, pause(Math.min(leftMs, lookAgainAfterMs))]);
       }

@@ -5,7 +5,7 @@ import type { RunStore } from '../intake/run-store.ts';
 import type { SubRuns } from '../intake/sub-runs.ts';
 import { pauseOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
-import { isWaitingOnly } from '../run/waiting.ts';
+import { isWaiting } from '../run/waiting.ts';
 import type { Endings } from './endings.ts';
 import type { TellWaiting } from './tell-waiting.ts';
 
@@ -20,7 +20,7 @@ export function createSettleRun(using: {
   const { store, subRuns, endings, tellWaiting, log } = using;
   return (state) => {
     const hasStopped = state.ended !== undefined || pauseOf(state) !== undefined;
-    if (!hasStopped && !isWaitingOnly(state)) return;
+    if (!hasStopped && !isWaiting(state)) return;
     const view = viewOf(state);
     endings.announce(view);
     if (!hasStopped) {

@@ -7,7 +7,7 @@ import type { Log } from '@pawl/service';
 import type { RunStore } from '../intake/run-store.ts';
 import { pauseOf, type RunState } from '../run/state.ts';
 import { viewOf } from '../run/view.ts';
-import { isWaitingOnly } from '../run/waiting.ts';
+import { isWaiting } from '../run/waiting.ts';
 import type { SendWebhook } from './send-webhook.ts';
 
 /** Tells it unless the run doesn't wait, or this wait was told. May be asked again and again. */
@@ -39,7 +39,7 @@ export function createTellWaiting(options: TellWaitingOptions): TellWaiting {
 
 /** The name of the wait that a run is in. */
 function waitOf(state: RunState | undefined): string | undefined {
-  if (!state || state.ended || pauseOf(state) || !isWaitingOnly(state)) return undefined;
+  if (!state || state.ended || pauseOf(state) || !isWaiting(state)) return undefined;
   return `${state.started.runId}.${state.turns.length}`;
 }
 

@@ -66,10 +66,12 @@ describe('a call that needs approval', () => {
 
   it('waits, is listed with its arguments and hash, and lets the others go on', () => {
     expect(actsOf(at(gated, 0)).map((action) => action.call.tool)).toEqual(['search']);
-    expect(viewOf(gated)).toMatchObject({ status: 'running', stopReason: null });
+    const waits = { status: 'waiting', stopReason: 'waiting_approval', pending: [{ callId: 'call_0_0' }] };
+    expect(viewOf(gated)).toMatchObject({ ...waits, phase: 'act' });
     const waiting = after(gated, [observed(0, 1)]);
     expect(viewOf(waiting)).toMatchObject({
       status: 'waiting',
+      phase: 'waiting',
       stopReason: 'waiting_approval',
       pending: [
         { callId: 'call_0_0', args: { amount: 250 }, argsHash: fingerprintJson('{"amount":250}'), kind: 'approval' },

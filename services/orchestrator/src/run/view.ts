@@ -14,14 +14,14 @@ export function viewOf(state: RunState): RunView {
   const stopped = ended ?? pauseOf(state);
   const pending = ended ? [] : pendingOf(state);
   const voided = voidedCalls(state);
-  const waitsFor = pending.length > 0 && isWaitingOnly(state) ? pending[0]?.kind : undefined;
+  const waitsFor = pending[0]?.kind;
   return {
     id: started.runId,
     app: started.app,
     agent: started.agent.name,
     revision: started.agent.revision,
     status: ended ? 'ended' : stopped ? 'paused' : waitsFor ? 'waiting' : 'running',
-    phase: phaseOf(state, { hasStopped: stopped !== undefined, isWaiting: waitsFor !== undefined }),
+    phase: phaseOf(state, { hasStopped: stopped !== undefined, isWaiting: isWaitingOnly(state) }),
     stopReason: stopped?.stopReason ?? waitingReason(waitsFor),
     detail: stopped?.detail ?? null,
     answer: stopped?.answer ?? null,

@@ -11,6 +11,12 @@ export function waitingCalls(state: RunState, turn: Turn): ActedCall[] {
   });
 }
 
+/** Whether a person's word is missing, whatever else goes on. */
+export function isWaiting(state: RunState): boolean {
+  const turn = state.turns.at(-1);
+  return turn !== undefined && waitingCalls(state, turn).length > 0;
+}
+
 /** Whether nothing but a person's word is missing. */
 export function isWaitingOnly(state: RunState): boolean {
   const turn = state.turns.at(-1);

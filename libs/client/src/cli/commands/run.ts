@@ -1,5 +1,5 @@
 /** `pawl run`: starts a run and, when asked, follows it until it has ended, pauses or only waits for people. */
-import type { RunView } from '@pawl/contracts';
+import { isAtRest, type RunView } from '@pawl/contracts';
 import { Option } from 'commander';
 import type { PawlClient } from '../../client.ts';
 import { pause } from '../../requests.ts';
@@ -55,9 +55,9 @@ async function waitForRest(client: PawlClient, started: RunView, waitSeconds: nu
   let run = started;
   for (;;) {
     const leftSeconds = Math.ceil((giveUpAtMs - performance.now()) / 1_000);
-    if (run.status !== 'running' || leftSeconds <= 0) return run;
+    if (isAtRest(run) || leftSeconds <= 0) return run;
     run = await client.getRun(run.id, { waitSeconds: Math.min(leftSeconds, waitSecondsMax) });
     // A server that shuts down answers at once; it should not be asked without end.
-    if (run.status === 'running') await pause(betweenWaitsMs);
+    if (!isAtRest(run)) await pause(betweenWaitsMs);
   }
 }
