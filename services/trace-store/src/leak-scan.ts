@@ -1,14 +1,5 @@
-/**
- * `node services/trace-store/src/leak-scan.ts [app]`: looks through all stored traces for secrets and for what apps want out.
- * Prints where, never what. Ends with 0 when there is nothing, with 1 when there is.
- */
-import process from 'node:process';
-import { loadDatabaseUrl } from './config.ts';
-import { scanForLeaks } from './service.ts';
+/** Process entry of the search for leaks, `node services/trace-store/src/leak-scan.ts [app]`. Signals first: see `early-signals.ts`. */
+import { endOnSignal } from '@pawl/service/early-signals';
 
-const count = await scanForLeaks(loadDatabaseUrl(), {
-  app: process.argv[2],
-  onLeak: ({ app, runId, table, key }) => process.stdout.write(`${app} ${runId} ${table} ${key}\n`),
-});
-process.stdout.write(`${count} leak(s)\n`);
-process.exitCode = count === 0 ? 0 : 1;
+endOnSignal();
+await import('./tasks/leak-scan.ts');

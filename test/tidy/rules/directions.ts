@@ -73,7 +73,7 @@ export const composition: Rule = {
   check: (files) =>
     files
       .filter((file) => isCode(file) && /^(services|examples)\//.test(file.path) && !isForTests(file.path))
-      .filter(({ path }) => !/^services\/[^/]+\/src\/(main|service|migrate|setup)\.ts$/.test(path))
+      .filter(({ path }) => !/^services\/[^/]+\/src\/(main|service|migrate|tasks\/setup)\.ts$/.test(path))
       .flatMap((file) =>
         sourceOf(file)
           .imports.filter(({ specifier }) => /^@pawl\/(bus|db)$/.test(specifier))
