@@ -1,12 +1,49 @@
 /** Which pods network policies let talk to which, on which ports: what both ends allow. */
+import { BlockList } from 'node:net';
 import { podsOf, type Rendered } from './chart-tools.ts';
 
 type Labels = Record<string, string>;
-type Peer = { podSelector?: { matchLabels?: Labels }; namespaceSelector?: object; ipBlock?: object };
+type IpBlock = { cidr: string; except?: string[] };
+type Peer = { podSelector?: { matchLabels?: Labels }; namespaceSelector?: object; ipBlock?: IpBlock };
 type Rule = { ports?: { port: number | string; protocol: string }[]; from?: Peer[]; to?: Peer[] };
 type Policy = { selector: Labels; ingress: Rule[]; egress: Rule[] };
 type Connection = { from: Pod; to: Pod; port: number };
 type Pod = { component: string; labels: Labels; ports: Map<string, number> };
+
+/** Something outside of the release: an address of IPv4, or else a pod of another namespace, by its labels. */
+export type Destination = { port: number; address?: string; pod?: Labels };
+
+/** Whether the policies let the pods of a component go there. Selectors of namespaces are taken to select the one in question. */
+export function allowsOutside(objects: readonly Rendered[], component: string, { port, ...to }: Destination): boolean {
+  const own = objects.filter(
+    ({ kind, spec }) =>
+      kind === 'NetworkPolicy' && spec.podSelector.matchLabels['app.kubernetes.io/component'] === component,
+  );
+  return own.some(({ spec }) =>
+    ((spec.egress ?? []) as Rule[]).some(
+      (rule) =>
+        (rule.ports === undefined || rule.ports.some((each) => each.port === port)) &&
+        (rule.to === undefined || rule.to.some((peer) => isOutside(peer, to))),
+    ),
+  );
+}
+
+function isOutside(peer: Peer, { address, pod }: Pick<Destination, 'address' | 'pod'>): boolean {
+  if (address !== undefined) return peer.ipBlock !== undefined && isWithin(peer.ipBlock, address);
+  const labels = peer.podSelector?.matchLabels ?? {};
+  return peer.namespaceSelector !== undefined && Object.entries(labels).every(([key, value]) => pod?.[key] === value);
+}
+
+function isWithin({ cidr, except = [] }: IpBlock, address: string): boolean {
+  const isIn = (range: string) => {
+    const [start = '', prefix] = range.split('/');
+    if (start.includes(':')) return false;
+    const list = new BlockList();
+    list.addSubnet(start, Number(prefix), 'ipv4');
+    return list.check(address, 'ipv4');
+  };
+  return isIn(cidr) && !except.some(isIn);
+}
 
 /** `from → to:port` for each pair of pods of the release; a pod that no policy selects may do everything. */
 export function allowedConnections(objects: readonly Rendered[]): string[] {

@@ -105,7 +105,9 @@ export const valuesSchema = z.strictObject({
     .strictObject({
       mode: z.enum(['external', 'bundled']).default('external').describe('`bundled`: one small server, for trials.'),
       url: z.string().default('').describe('Of an external server: `nats://host:4222` or `tls://…`; several by comma.'),
-      port: count(65_535).default(4222).describe('Its port, for network policies.'),
+      port: count(65_535)
+        .default(4222)
+        .describe('The port of its pods, for network policies; the one of the endpoint is allowed, too.'),
       peers: anyObjects.default([]).describe('Where it is, for network policies (NetworkPolicyPeer); empty: anywhere.'),
       users: z
         .boolean()
@@ -187,6 +189,12 @@ export const valuesSchema = z.strictObject({
       tools: anyObjects
         .default([])
         .describe('Further egress rules of the tool-runner, for tools and databases inside.'),
+      webhooks: anyObjects
+        .default([])
+        .describe('Further egress rules of the orchestrator, for receivers of webhooks inside.'),
+      issuer: anyObjects
+        .default([])
+        .describe('Further egress rules of all services, for an issuer of tokens inside (`PAWL_OIDC_ISSUER`).'),
     })
     .prefault({})
     .describe('Who may talk to whom.'),
