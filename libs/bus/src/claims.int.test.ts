@@ -3,11 +3,12 @@ import { newTraceContext } from '@pawl/telemetry';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectBus, type Bus } from './connect.ts';
+import { createDefinitions } from './definitions.ts';
 import { readFacts } from './follow.ts';
 import { encodeMessage } from './message.ts';
 import { publishFact, publishWork } from './publish.ts';
 import { actWork, createApps, newRunId, signalFact, thinkWork } from './testing/samples.ts';
-import { sweepWorkBodies } from './sweep-work-bodies.ts';
+import { sweepBodies } from './sweep-bodies.ts';
 import { consumeWork } from './work-queue.ts';
 
 const servers = useTestServers();
@@ -73,12 +74,12 @@ test('a body whose work was never published, or is done, goes once it is old; th
   await publishWork(bus, done, trace);
   await bus.jsm.streams.purge(streams.think, { filter: subjects.work(done) });
   expect(await storedMessages()).toBe(3 * kept);
-  expect(await sweepWorkBodies(bus, { nowMs: Date.now() })).toBe(0);
+  expect(await sweepBodies(bus, { nowMs: Date.now() })).toBe(0);
   const later = Date.now() + 3_700_000;
-  expect(await sweepWorkBodies(bus, { nowMs: later })).toBe(2);
+  expect(await sweepBodies(bus, { nowMs: later })).toBe(2);
   expect(await storedMessages()).toBe(kept);
   await bus.jsm.streams.purge(streams.think, { filter: subjects.work(waiting) });
-  expect(await sweepWorkBodies(bus, { nowMs: later })).toBe(1);
+  expect(await sweepBodies(bus, { nowMs: later })).toBe(1);
   expect(await storedMessages()).toBe(0);
 });
 
@@ -96,12 +97,38 @@ test('large work that is rejected leaves nothing either', async () => {
   await queue.stop();
 });
 
-test('the same large fact from two writers is stored once, and the body of a fact stays', async () => {
+test('of the same large fact from two writers one body stays, as long as the fact is in the log', async () => {
   const fact = signalFact({ runId: newRunId(), id: 'a', text: 'w'.repeat(2_000_000) });
   const outcomes = await Promise.all([1, 2].map(() => publishFact(bus, fact, newTraceContext())));
   expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['refused', 'written']);
+  const later = Date.now() + 3_700_000;
+  expect(await sweepBodies(bus, { nowMs: Date.now() })).toBe(0);
+  expect(await sweepBodies(bus, { nowMs: later })).toBe(1);
+  expect(await sweepBodies(bus, { nowMs: later })).toBe(0);
   expect((await readFacts(bus, 'demo', fact.runId))[0]?.fact).toEqual(fact);
+
+  await bus.jsm.streams.purge(streams.runs, { filter: subjects.factsOfRun('demo', fact.runId) });
+  expect(await sweepBodies(bus, { nowMs: later })).toBe(1);
+  expect(await storedMessages()).toBe(0);
+  // Written again, as what a log has lost (I3).
+  expect((await publishFact(bus, fact, newTraceContext())).outcome).toBe('written');
   expect((await readFacts(bus, 'demo', fact.runId))[0]?.fact).toEqual(fact);
+});
+
+test('a definition above the payload limit, which runs share, stays', async () => {
+  const base = { apiVersion: 'pawl.dev/v1' as const, metadata: { app: 'demo', name: 'large' } };
+  const spec = { instructions: 'x', models: { think: 'smart' } };
+  const agent = { revision: 'a'.repeat(64), object: { ...base, kind: 'Agent' as const, spec } };
+  const tool = { description: 'd'.repeat(9_000), builtin: { name: 'calculator' as const } };
+  const tools = Array.from({ length: 300 }, () => ({
+    revision: 'b'.repeat(64),
+    object: { ...base, kind: 'Tool' as const, spec: tool },
+  }));
+  const before = await storedMessages();
+  const hash = await createDefinitions(bus).put({ v: 1, agent, tools });
+  expect(await storedMessages()).toBeGreaterThan(before);
+  await sweepBodies(bus, { nowMs: Date.now() + 3_700_000 });
+  expect((await createDefinitions(bus).get(hash)).tools).toHaveLength(300);
 });
 
 test('R17: a fact of 40 MB is offloaded; small ones written meanwhile are not held up; above 64 MiB it is refused', async () => {

@@ -1,7 +1,7 @@
 /**
  * Claim check: bodies above the server's payload limit lie in the object store; the message carries only their name.
- * A fact's body is named by the hash of its content and stays. A work's body has a name of its own and goes once the work
- * is acknowledged, so that a later piece of work with the same content never loses its body.
+ * Such a body has a name of its own and goes with its message, once work is acknowledged or a fact leaves the log; so a later message
+ * with the same content never loses its body. Definitions, which many runs share, are named by the hash of their content and stay.
  */
 import { nuid } from '@nats-io/nats-core';
 import { buckets, objectStream, sha256, UnavailableError } from '@pawl/contracts';
@@ -9,8 +9,8 @@ import type { Bus } from './connect.ts';
 import { orUnavailable } from './failures.ts';
 import { objectSubjects } from './object-subjects.ts';
 
-/** Begins the name of what goes with its work. */
-export const workPrefix = 'work-';
+/** Begin the names of what goes with its message. */
+const prefixes = { work: 'work-', fact: 'fact-' };
 const pieceBytes = 16 * 1024;
 
 /** Stores a body for good and gives its name; the same content is stored once. */
@@ -21,11 +21,18 @@ export async function storeContent(bus: Bus, body: Uint8Array): Promise<string> 
   return name;
 }
 
-/** Stores the body of the piece of work that is published to a subject, and gives its name. */
-export async function storeWorkBody(bus: Bus, body: Uint8Array, subject: string): Promise<string> {
-  const name = `${workPrefix}${nuid.next()}`;
-  await putBody(bus, { name, metadata: { subject } }, body);
+/** Stores the body of the message that is published to a subject, and gives its name. */
+export async function storeBody(bus: Bus, body: Uint8Array, of: { kind: BodyKind; subject: string }): Promise<string> {
+  const name = `${prefixes[of.kind]}${nuid.next()}`;
+  await putBody(bus, { name, metadata: { subject: of.subject } }, body);
   return name;
+}
+
+export type BodyKind = keyof typeof prefixes;
+
+/** Whether what has this name goes with its message. */
+export function isBody(name: string): boolean {
+  return Object.values(prefixes).some((prefix) => name.startsWith(prefix));
 }
 
 type Named = { name: string; metadata?: { subject: string } };
@@ -50,9 +57,9 @@ export async function readClaim(bus: Bus, name: string): Promise<Uint8Array> {
   return body;
 }
 
-/** Removes the body of a piece of work, leaving no trace; a fact's body stays. */
-export async function dropWorkBody(bus: Bus, name: string): Promise<void> {
-  if (!name.startsWith(workPrefix)) return;
+/** Removes the body of a message, leaving no trace. Repeating it changes nothing. */
+export async function dropBody(bus: Bus, name: string): Promise<void> {
+  if (!isBody(name)) return;
   const info = await orUnavailable(bus.claims.info(name));
   if (!info) return;
   const at = objectSubjects(buckets.claims);

@@ -2,7 +2,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { RejectedError, UnavailableError, workSchema, type Work } from '@pawl/contracts';
 import { recordSpan, type TraceContext } from '@pawl/telemetry';
-import { dropWorkBody } from './claims.ts';
+import { dropBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 import { claimOf, decodeMessage, traceOf } from './message.ts';
 import type { WorkQueueOptions } from './work-queue.ts';
@@ -27,12 +27,12 @@ export async function handleWork<K extends Work['kind']>(
   try {
     await options.handle(await decodeWork(bus, held.work, options.kind), { trace, deliveries });
     held.work.ack();
-    dropBody(bus, held.work);
+    dropBodyOf(bus, held.work);
   } catch (error) {
     options.onError?.(error, { subject, deliveries });
     if (error instanceof RejectedError) {
       held.work.term();
-      dropBody(bus, held.work);
+      dropBodyOf(bus, held.work);
     } else held.work.nak(redeliverAfterMs);
   } finally {
     recordProcess({ kind: options.kind, trace, startedAtMs });
@@ -55,9 +55,9 @@ async function decodeWork<K extends Work['kind']>(
 }
 
 /** A body that can't be removed now stays behind; nothing refers to it any more. */
-function dropBody(bus: Bus, message: JsMsg): void {
+function dropBodyOf(bus: Bus, message: JsMsg): void {
   const claim = claimOf(message);
-  if (claim) void dropWorkBody(bus, claim).catch(() => undefined);
+  if (claim) void dropBody(bus, claim).catch(() => undefined);
 }
 
 function recordProcess(done: { kind: Work['kind']; trace: TraceContext; startedAtMs: number }): void {

@@ -22,9 +22,10 @@ export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
 export { connectRedactionRules, tellRedactionRules, type RedactionRulesOf } from './redaction-rules.ts';
 export { connectRegistry, type Registry } from './registry.ts';
 export { adoptResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';
+export { removeFact } from './remove-fact.ts';
 export { subscribeStops } from './stops.ts';
 export { sweepResults } from './sweep-results.ts';
-export { sweepWorkBodies } from './sweep-work-bodies.ts';
+export { sweepBodies } from './sweep-bodies.ts';
 export { connectToolChanges, tellToolChange, type ServerTool, type ToolChanges } from './tool-changes.ts';
 export {
   consumeWork,

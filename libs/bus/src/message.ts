@@ -5,7 +5,7 @@
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
 import { RejectedError } from '@pawl/contracts';
 import { formatTraceparent, newTraceContext, parseTraceparent, type TraceContext } from '@pawl/telemetry';
-import { readClaim, storeContent, storeWorkBody } from './claims.ts';
+import { readClaim, storeBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 
 /** No message is larger than this, claim or not. */
@@ -33,8 +33,8 @@ export async function encodeMessage(
     throw new RejectedError('body_too_large', `a message of ${payload.length} bytes; ${bodyBytesMax} are allowed`);
   }
   if (payload.length <= payloadBytesMax(bus)) return { payload, headers: messageHeaders };
-  const isWork = body.kind === 'think' || body.kind === 'act';
-  messageHeaders.set(claimHeader, await (isWork ? storeWorkBody(bus, payload, subject) : storeContent(bus, payload)));
+  const kind = body.kind === 'think' || body.kind === 'act' ? 'work' : 'fact';
+  messageHeaders.set(claimHeader, await storeBody(bus, payload, { kind, subject }));
   return { payload: new Uint8Array(), headers: messageHeaders };
 }
 

@@ -5,7 +5,7 @@
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
 import { slotOf, streams, subjects, type Fact, type Work } from '@pawl/contracts';
 import { recordSpan, type TraceContext } from '@pawl/telemetry';
-import { dropWorkBody } from './claims.ts';
+import { dropBody } from './claims.ts';
 import type { Bus } from './connect.ts';
 import { factSubject } from './fact-subject.ts';
 import { orUnavailable, withPatience } from './failures.ts';
@@ -74,7 +74,7 @@ async function publishOnce(bus: Bus, message: Outgoing): Promise<PublishOutcome>
 /** The body of refused work goes, unless the message that waits is this one, from a try whose answer was lost. */
 async function dropUnused(bus: Bus, of: { stream: string; subject: string; claim: string }): Promise<void> {
   const waiting = await orUnavailable(bus.jsm.streams.getMessage(of.stream, { last_by_subj: of.subject }));
-  if (!waiting || claimOf({ headers: waiting.header }) !== of.claim) await dropWorkBody(bus, of.claim);
+  if (!waiting || claimOf({ headers: waiting.header }) !== of.claim) await dropBody(bus, of.claim);
 }
 
 function recordSend(message: Outgoing, startedAtMs: number): void {

@@ -1,6 +1,6 @@
 /** Who may see and do what, over HTTP, on real servers. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { streams, subjects, type Fact } from '@pawl/contracts';
+import { buckets, objectStream, streams, subjects, type Fact } from '@pawl/contracts';
 import { createKvReader } from '../testing/kv-reader.ts';
 import { eventually, useTestServers } from '@pawl/testkit';
 import { adminKey, startStore, type StartedStore } from '../testing/start-store.ts';
@@ -185,12 +185,19 @@ describe('the archive', () => {
     return Object.keys(state.subjects ?? {}).length;
   };
 
-  test('takes stored, ended runs out of the log, and only those', async () => {
+  const bodies = async () => (await store.bus.jsm.streams.info(objectStream(buckets.claims))).state.messages;
+
+  test('takes stored, ended runs out of the log with the bodies of their facts, and only those', async () => {
     const archiving = await startArchiving();
     try {
       const running = await storedRun('goes on', (facts) => facts.slice(0, -1));
-      const ended = await storedRun('ended long ago');
+      const before = await bodies();
+      const ended = await storedRun('ended long ago', ([started, ...facts]) => [
+        { ...started, input: 'Why? '.repeat(400_000) } as Fact,
+        ...facts,
+      ]);
       await eventually(async () => (await inLog(ended)) === 0, { what: 'the ended run leaves the log' });
+      await eventually(async () => (await bodies()) === before, { what: 'the body of its first fact goes, too' });
       expect(await inLog(running)).toBe(16);
       expect((await store.ask('GET', `/v1/traces/${ended}`)).json()['records']).toHaveLength(17);
     } finally {

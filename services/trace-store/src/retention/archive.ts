@@ -6,7 +6,7 @@
  * 2. A run with a message that could not be kept stays in the log, where it can still be looked at.
  * 3. How far everything is stored is published, for whoever wants to read an ended run from Postgres instead.
  */
-import { factSubject, type Bus } from '@pawl/bus';
+import { removeFact, type Bus } from '@pawl/bus';
 import { buckets, streams, subjects } from '@pawl/contracts';
 import { Kvm } from '@nats-io/kv';
 import { workThrough } from '../batches.ts';
@@ -37,9 +37,9 @@ export function createArchive({ bus, tables }: { bus: Bus; tables: TraceTables }
     await bus.jsm.streams.purge(streams.think, { filter: subjects.thinkOfRun(app, runId) });
     const [first, ...others] = await factsInLog(tables.database, run);
     // Without its first fact a run is none: nobody who reads the log meanwhile takes it for one that goes on.
-    let isGone = first !== undefined && (await removeFact(bus, run, first));
+    let isGone = first !== undefined && (await removeFact(bus, { ...run, ...first }));
     const remove = async (fact: StoredFact) => {
-      if (!(await removeFact(bus, run, fact))) isGone = false;
+      if (!(await removeFact(bus, { ...run, ...fact }))) isGone = false;
     };
     if (isGone) await workThrough(others, { atOnceMax: factsAtOnceMax, work: remove });
     if (!isGone) {
@@ -70,11 +70,4 @@ export function createArchive({ bus, tables }: { bus: Bus; tables: TraceTables }
       return count;
     },
   };
-}
-
-/** Whether the fact was where it was stored from. A log that has lost its tail has something else there. */
-async function removeFact(bus: Bus, run: RunKey, { sequence, slot }: StoredFact): Promise<boolean> {
-  const message = await bus.jsm.streams.getMessage(streams.runs, { seq: sequence });
-  if (message?.subject !== factSubject(bus, run, slot)) return false;
-  return await bus.jsm.streams.deleteMessage(streams.runs, sequence, false);
 }

@@ -15,7 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => store?.stop());
 
-test('with a run that is erased go the whole results of its tools, and no other', async () => {
+/** How many facts of a run have a body in the object store. */
+async function bodiesOf(runId: string): Promise<number> {
+  const entries = await store.bus.claims.list();
+  return entries.filter(({ metadata }) => metadata?.['subject']?.includes(runId)).length;
+}
+
+test('with a run that is erased go the whole results of its tools and the bodies of its facts, and no other', async () => {
   const startedAt = new Date().toISOString();
   const refOf = (runId: string) => `demo/${runId}/0.0`;
   const [erased, kept] = ['erased', 'kept'].map((seed) => runIdAt(startedAt, seed)) as [string, string];
@@ -30,7 +36,8 @@ test('with a run that is erased go the whole results of its tools, and no other'
       await putResult(store.bus, { ref, contentType: 'image/png' }, Readable.from([Buffer.from('a picture')]));
     }
     const facts = salesRunFacts({ runId, startedAt }).map((fact): Fact => {
-      if (fact.kind === 'started') return { ...fact, user: { id: user } };
+      // Too large for a message.
+      if (fact.kind === 'started') return { ...fact, user: { id: user }, input: 'Why? '.repeat(400_000) };
       // The other run is named, too, as the answer of a sub-run would name it.
       const ref = fact.kind === 'observed' && fact.m > 0 ? refOf(kept) : refOf(runId);
       return fact.kind === 'observed' ? { ...fact, observation: { ...fact.observation, ref } } : fact;
@@ -38,6 +45,7 @@ test('with a run that is erased go the whole results of its tools, and no other'
     await store.publish(facts);
     await eventually(async () => (await store.countOf(runId)) === facts.length, { withinMs: 60_000 });
   }
+  expect([await bodiesOf(erased), await bodiesOf(kept)]).toEqual([1, 1]);
   const asked = await store.ask('POST', '/v1/traces/erasures?app=demo', { key: adminKey, body: { user: 'lin.wei' } });
   expect(asked.status).toBe(202);
   await eventually(async () => (await store.countOf(erased)) === 0, { withinMs: 60_000 });
@@ -47,4 +55,5 @@ test('with a run that is erased go the whole results of its tools, and no other'
     expect(await openResult(store.bus, `demo/${kept}/0/0/${part}`), part).toBeDefined();
   }
   expect(await openResult(store.bus, refOf(kept))).toMatchObject({ bytes: 23 });
+  expect([await bodiesOf(erased), await bodiesOf(kept)]).toEqual([0, 1]);
 });

@@ -9,8 +9,9 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { removeCallResults, type Bus } from '@pawl/bus';
+import { removeCallResults, removeFact, type Bus } from '@pawl/bus';
 import { streams, subjects, type Forgetting } from '@pawl/contracts';
+import { factsInLog } from '../store/archived-runs.ts';
 import {
   countLeft,
   finishErasure,
@@ -46,6 +47,8 @@ async function eraseUser({ tables, bus, forgetElsewhere }: EraseOptions, erasure
       const key = { app: erasure.app, runId };
       await markErased(database, key, erasure.id);
       for (const ref of await resultsOf(tables, key)) await removeCallResults(bus, ref);
+      // With their bodies, where those are too large for a message.
+      for (const fact of await factsInLog(database, key)) await removeFact(bus, { ...key, ...fact });
       await bus.jsm.streams.purge(streams.runs, { filter: subjects.factsOfRun(key.app, runId) });
       await removeRun(database, key, erasure.id);
     }

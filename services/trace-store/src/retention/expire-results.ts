@@ -2,14 +2,14 @@
  * Whole results of tools live as long as what is stored of their run: they go once its week has been dropped. What a legal hold
  * keeps has rows beyond its week, so its results stay, too.
  */
-import { sweepResults, sweepWorkBodies, type Bus } from '@pawl/bus';
+import { sweepResults, sweepBodies, type Bus } from '@pawl/bus';
 import { runIdSchema } from '@pawl/contracts';
 import { isExpired } from './period.ts';
 import { hasRun } from '../store/has-run.ts';
 import type { TraceTables } from '../store/trace-tables.ts';
 
 /**
- * Looks at all stored results, and at bodies of work that a crash has left, at most every `everyMs` however often it is asked. Gives how
+ * Looks at all stored results, and at bodies that no message refers to, at most every `everyMs` however often it is asked. Gives how
  * many went.
  */
 export function createResultExpiry(options: { tables: TraceTables; bus: Bus; everyMs: number }): () => Promise<number> {
@@ -24,7 +24,7 @@ export function createResultExpiry(options: { tables: TraceTables; bus: Bus; eve
   return async () => {
     if (performance.now() - lookedAtMs < everyMs) return 0;
     const nowMs = tables.nowMs();
-    const removed = (await sweepResults(bus, { nowMs, isForgotten })) + (await sweepWorkBodies(bus, { nowMs }));
+    const removed = (await sweepResults(bus, { nowMs, isForgotten })) + (await sweepBodies(bus, { nowMs }));
     lookedAtMs = performance.now();
     return removed;
   };
