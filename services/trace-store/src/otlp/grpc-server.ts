@@ -25,8 +25,9 @@ const exportPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 const prefixBytes = 5;
 /** Calls at once on one connection. */
 const callsMax = 100;
-/** How long a caller may send nothing of its message. */
+/** How long a caller may send nothing of its message, and a connection nothing at all; exporters connect again. */
 const idleMs = 60_000;
+const idleConnectionMs = 3_600_000;
 /** How long calls under way may go on once it stops; then they are cut. */
 const closeWithinMs = 10_000;
 
@@ -46,6 +47,7 @@ export function createGrpcServer(options: GrpcOptions): Part {
   server.on('session', (session) => {
     sessions.add(session);
     session.on('close', () => sessions.delete(session)).on('error', () => {});
+    session.setTimeout(idleConnectionMs, () => session.destroy());
   });
   server.on('stream', (stream, headers) => void serveCall(options, stream, headers));
   return {

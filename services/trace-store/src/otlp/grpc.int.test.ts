@@ -1,4 +1,6 @@
 /** OTLP over gRPC with the exporter of the OpenTelemetry SDK as it is. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { credentials, Metadata, makeGenericClientConstructor, status, type ServiceError } from '@grpc/grpc-js';
 import { ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
@@ -44,21 +46,42 @@ test.each(['none', 'gzip'])(
   },
 );
 
-test('without a key, with a wrong one, or with what is no request it is refused with the status that says why', async () => {
+const service = '/opentelemetry.proto.collector.trace.v1.TraceService';
+
+/** The status of a call. */
+function send(key: string | undefined, body: Buffer, method = 'Export'): Promise<number> {
   const same = (bytes: Buffer) => bytes;
   const Client = makeGenericClientConstructor({}, 'TraceService');
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
-  const send = (key: string | undefined, body: Buffer) =>
-    new Promise<number>((resolve) => {
-      const metadata = new Metadata();
-      if (key !== undefined) metadata.set('authorization', `Bearer ${key}`);
-      const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
-      const done = (error: ServiceError | null) => resolve(error?.code ?? 0);
-      client.makeUnaryRequest(path, same, same, body, metadata, done);
+  const metadata = new Metadata();
+  if (key !== undefined) metadata.set('authorization', `Bearer ${key}`);
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(`${service}/${method}`, same, same, body, metadata, (error: ServiceError | null) => {
+      client.close();
+      resolve(error?.code ?? 0);
     });
+  });
+}
+
+test('without a key, with a wrong one, or with what is no request it is refused with the status that says why', async () => {
   expect(await send(undefined, Buffer.alloc(0))).toBe(status.UNAUTHENTICATED);
   expect(await send('nobody', Buffer.alloc(0))).toBe(status.UNAUTHENTICATED);
   expect(await send('key-of-demo', Buffer.from('no protobuf'))).toBe(status.INVALID_ARGUMENT);
   expect(await send('key-of-demo', Buffer.alloc(0))).toBe(status.OK);
-  client.close();
+  expect(await send('key-of-demo', Buffer.alloc(0), 'Import')).toBe(status.UNIMPLEMENTED);
+});
+
+test('what speaks another protocol is hung up on, and others are served', async () => {
+  for (const said of ['GET / HTTP/1.1\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\0\0\0\0\0\0']) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {}).resume();
+    socket.write(Buffer.from(said, 'latin1'));
+    await once(socket, 'close');
+  }
+  expect(await send('key-of-demo', Buffer.alloc(0))).toBe(status.OK);
+});
+
+test('many calls at once on one connection are all answered', async () => {
+  const calls = Array.from({ length: 300 }, () => send('key-of-demo', Buffer.alloc(0)));
+  expect(new Set(await Promise.all(calls))).toEqual(new Set([status.OK]));
 });
