@@ -73,7 +73,7 @@ export const subjects = {
   delta: (app: string, runId: string, m: number) => `pawl.delta.${app}.${runId}.${m}`,
   deltasOfRun: (app: string, runId: string) => `pawl.delta.${app}.${runId}.*`,
   /** Hints among the replicas of the gateway. */
-  gatewayHint: (kind: 'health' | 'slices' | '*') => `pawl.gateway.${kind}`,
+  gatewayHint: (kind: 'health' | 'slices' | 'ahead' | '*') => `pawl.gateway.${kind}`,
   /** Told when the spending of a budget reaches a threshold. */
   budgetReached: (app: string, name: string) => `pawl.budget.${app}.${name}`,
   /** Told when records of a run were stored. */

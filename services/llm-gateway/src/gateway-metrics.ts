@@ -89,16 +89,18 @@ function registerMoneyGauges({ registry, bus, database }: GatewayMetricsOptions)
   registerGauges({
     registry,
     look: () =>
-      database.query<{ calls: number; slices: number }>(
-        `select (select count(*)::integer from gateway.holds) as calls,
+      database.query<{ calls: number; ahead: number; slices: number }>(
+        `select (select count(*)::integer from gateway.holds where owner <> 'ahead') as calls,
+                (select count(*)::integer from gateway.holds where owner = 'ahead') as ahead,
                 (select count(*)::integer from gateway.slices) as slices`,
       ),
     gauges: {
       pawl_holds_open: {
-        help: 'Money that is set aside: for a call under way, or as a slice that a replica has drawn ahead',
+        help: 'Money that is set aside: for a call under way, for the likely next one of a run, or as a slice that a replica has drawn ahead',
         labelNames: ['for'],
         valuesOf: ([row]) => [
           { labels: { for: 'call' }, value: row?.calls ?? 0 },
+          { labels: { for: 'ahead' }, value: row?.ahead ?? 0 },
           { labels: { for: 'slice' }, value: row?.slices ?? 0 },
         ],
       },

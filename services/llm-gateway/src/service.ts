@@ -20,11 +20,12 @@ import {
 import { createTargets, type Targets } from '@pawl/service/targets';
 import { createBudgetSource } from './budget/budget-source.ts';
 import { createEndpointHealth } from './health/endpoint-health.ts';
+import { createHoldsAhead } from './budget/holds-ahead.ts';
 import { createLeaseKeeper } from './budget/lease-keeper.ts';
 import { createRunLimits } from './budget/run-limits.ts';
 import { createSlices } from './budget/slices.ts';
 import { createThresholdWatch } from './budget/threshold-watch.ts';
-import { createBudgetStore } from './budget/store.ts';
+import { createBudgetStore, type BudgetStore } from './budget/store.ts';
 import { createAnswerCache, type AnswerCache } from './cache/answer-cache.ts';
 import type { Config } from './config.ts';
 import { createGatewayMetrics } from './gateway-metrics.ts';
@@ -70,18 +71,16 @@ export async function createGateway(
   const apps = keys;
   const metrics = createGatewayMetrics({ registry: server.metrics, bus, database, apps, declared: registry, rates });
   const store = metrics.countCharges(createBudgetStore(database, replica));
-  const slices = createSlices({ bus, store, log, owner: replica, callsAhead: config.PAWL_SLICE_CALLS });
-  const leaseKeeper = createLeaseKeeper(store, slices, log);
+  const money = createMoney({ bus, store, log, owner: replica, callsAhead: config.PAWL_SLICE_CALLS });
   const budgets = createBudgetSource(registry, rates);
   const targets = createTargets(config.PAWL_ALLOW_PRIVATE_HOSTS);
   const endpoints = createEndpoints(targets);
   const health = metrics.countAttempts(createEndpointHealth(bus, replica));
-  const journal = createJournal({ bus, store, owner: replica, log });
   const secrets = createSecretSource(config.secretVariables, () => keys.apps());
   const redact = createRedact(rules);
   const cache = createAnswerCache(database, redact, log);
   const runLimits = createRunLimits(database, log);
-  const callDeps = { registry, rates, budgets, store, runLimits, slices, journal, endpoints, secrets, health, log };
+  const callDeps = { registry, rates, budgets, store, runLimits, ...money.deps, endpoints, secrets, health, log };
   const thresholds = createThresholdWatch({ bus, apps, registry, rates, database, log });
   const { PAWL_REPLIES_KEPT_DAYS: keptDays, PAWL_FORGETTING_MS: everyMs } = config;
   const ofReplies = { bus, database, log, keptDays, everyMs };
@@ -102,9 +101,18 @@ export async function createGateway(
     close: [endpoints, health, budgets, registry, keys, rules, bus, database],
   });
   return {
-    parts: [connections, journal, leaseKeeper, slices, thresholds, ...forgetting, thinkWork, calls, listening],
+    parts: [connections, ...money.parts, thresholds, ...forgetting, thinkWork, calls, listening],
     url: () => listening.url(),
   };
+}
+
+/** What is set aside for calls, and what is settled while Postgres is away. */
+function createMoney(options: { bus: Bus; store: BudgetStore; log: Log; owner: string; callsAhead: number }) {
+  const journal = createJournal(options);
+  const slices = createSlices(options);
+  const ahead = createHoldsAhead({ ...options, isOn: options.callsAhead > 0 });
+  const leaseKeeper = createLeaseKeeper(options.store, slices, options.log);
+  return { deps: { journal, slices, ahead }, parts: [journal, leaseKeeper, slices, ahead] };
 }
 
 /** What everything else stands on: there first, gone last, in this order. */

@@ -39,7 +39,7 @@ export function createThinkWork(options: ThinkWorkOptions): Part {
     const call = { work, abort: new AbortController() };
     underWay.add(call);
     try {
-      await answer(options, { work, trace: context.trace, signal: call.abort.signal });
+      await answer(options, { work, context, signal: call.abort.signal });
     } finally {
       underWay.delete(call);
     }
@@ -72,31 +72,44 @@ export function createThinkWork(options: ThinkWorkOptions): Part {
   };
 }
 
-type Answering = { work: ThinkWork; trace: WorkContext['trace']; signal: AbortSignal };
+type Answering = { work: ThinkWork; context: WorkContext; signal: AbortSignal };
 
-async function answer(options: ThinkWorkOptions, { work, trace, signal }: Answering): Promise<void> {
-  const { traceId, isSampled } = trace;
+async function answer(options: ThinkWorkOptions, answering: Answering): Promise<void> {
+  const { work, context } = answering;
+  const { traceId, isSampled } = context.trace;
   const ofThought = { traceId, spanId: thoughtSpanId(work.runId, work.m), isSampled };
-  const thought = await withTrace(ofThought, () => thinkSafely(options, { work, traceId, signal }));
+  const thought = await withTrace(ofThought, () => thinkSafely(options, answering));
   // Refused means that the slot holds this thought already.
   await publishFact(options.bus, thought, ofThought);
   recordChatSpan(thought, ofThought);
 }
 
 /** A mistake of our own becomes a failed thought: asking again would only spend again. */
-async function thinkSafely(
-  options: ThinkWorkOptions,
-  { work, traceId, signal }: { work: ThinkWork; traceId: string; signal: AbortSignal },
-): Promise<Thought> {
+async function thinkSafely(options: ThinkWorkOptions, { work, context, signal }: Answering): Promise<Thought> {
   const startedAtMs = Date.now();
-  const onText = (text: string) => publishDelta(options.bus, work, { v: 1, kind: 'delta', m: work.m, text });
+  const { trace, deliveries } = context;
+  const onText = together((text) => publishDelta(options.bus, work, { v: 1, kind: 'delta', m: work.m, text }));
   try {
-    return await think(options, { work, traceId, signal, onText });
+    return await think(options, { work, traceId: trace.traceId, isFresh: deliveries === 1, signal, onText });
   } catch (error) {
     if (error instanceof UnavailableError || error instanceof RejectedError) throw error;
     options.log.error({ err: error, runId: work.runId, m: work.m }, 'the gateway met a mistake of its own');
     return await settleMistake(options, deniedThought(work, ownMistake, { startedAtMs, endedAtMs: Date.now() }));
   }
+}
+
+/** Pieces that come at once are told at once. */
+function together(tell: (text: string) => void): (text: string) => void {
+  let waiting = '';
+  return (text) => {
+    if (waiting === '') {
+      setImmediate(() => {
+        tell(waiting);
+        waiting = '';
+      });
+    }
+    waiting += text;
+  };
 }
 
 const ownMistake = {

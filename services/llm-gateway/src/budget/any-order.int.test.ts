@@ -24,6 +24,7 @@ const rate = { aboveInputTokens: -1, input: 1n, cachedInput: 1n, cacheWrite: 1n,
 const owner = fc.constantFrom('a', 'b', 'c');
 const step = fc.oneof(
   fc.record({ kind: fc.constant('hold' as const), owner }),
+  fc.record({ kind: fc.constant('hold-ahead' as const), owner }),
   fc.record({ kind: fc.constant('complete' as const), owner, cost: fc.bigInt({ min: 0n, max: 50n }) }),
   fc.record({ kind: fc.constant('abandon' as const), owner }),
   fc.record({ kind: fc.constant('lapse' as const), owner }),
@@ -64,6 +65,9 @@ it('is charged once, whatever happens in whatever order', async () => {
         switch (one.kind) {
           case 'hold':
             await store.hold(work, { levels: [level], needs: [50n], line: entryOf(0n, 'lost') });
+            break;
+          case 'hold-ahead':
+            await store.holdAhead(work, { levels: [level], needs: [60n] });
             break;
           case 'complete':
             await store.charge({ ...charge, taken: [one.cost], entry: entryOf(one.cost, 'complete'), thought: '{}' });

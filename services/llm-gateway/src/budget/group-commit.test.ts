@@ -23,7 +23,7 @@ function gated() {
 
 it('takes together what came while it was busy, in order, and answers only after the commit', async () => {
   const gate = gated();
-  const commit = createGroupCommit({ ...options, commit: gate.commit });
+  const { commit } = createGroupCommit({ ...options, commit: gate.commit });
   const answered: string[] = [];
   const all = ['a', 'b', 'c', 'd', 'e'].map(async (item) => answered.push(await commit(item)));
   expect(gate.groups).toEqual([['a']]);
@@ -39,7 +39,7 @@ it('takes together what came while it was busy, in order, and answers only after
 
 it('never has two of the same key in one group', async () => {
   const groups: string[][] = [];
-  const commit = createGroupCommit({
+  const { commit } = createGroupCommit({
     ...options,
     async commit(items: readonly string[]) {
       groups.push([...items]);
@@ -52,7 +52,7 @@ it('never has two of the same key in one group', async () => {
 
 it('fails alone what is wrong alone, and all when the database is away', async () => {
   let isAway = false;
-  const commit = createGroupCommit({
+  const { commit } = createGroupCommit({
     ...options,
     async commit(items: readonly string[]) {
       await Promise.resolve();
@@ -70,7 +70,7 @@ it('fails alone what is wrong alone, and all when the database is away', async (
 
 it('gives up on a database that does not answer, and goes on with the next group', async () => {
   let isSilent = true;
-  const commit = createGroupCommit({
+  const { commit } = createGroupCommit({
     ...options,
     withinMs: 1,
     commit: (items: readonly string[]) => (isSilent ? new Promise<string[]>(() => {}) : Promise.resolve([...items])),

@@ -17,10 +17,13 @@ export type GroupCommitOptions<Item, Result> = {
 
 type Waiting<Item, Result> = { item: Item; answer: PromiseWithResolvers<Result> };
 
-/** Gives the function that commits one item. It fails alone for what is wrong with its item alone. */
-export function createGroupCommit<Item, Result>(
-  options: GroupCommitOptions<Item, Result>,
-): (item: Item) => Promise<Result> {
+export type GroupCommit<Item, Result> = {
+  /** Commits one item. It fails alone for what is wrong with its item alone. */
+  commit(item: Item): Promise<Result>;
+  isBusy(): boolean;
+};
+
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let isBusy = false;
 
@@ -34,11 +37,14 @@ export function createGroupCommit<Item, Result>(
     }
     isBusy = false;
   };
-  return (item) => {
-    const answer = Promise.withResolvers<Result>();
-    waiting.push({ item, answer });
-    if (!isBusy) void outsideTraces(flush);
-    return answer.promise;
+  return {
+    isBusy: () => isBusy,
+    commit(item) {
+      const answer = Promise.withResolvers<Result>();
+      waiting.push({ item, answer });
+      if (!isBusy) void outsideTraces(flush);
+      return answer.promise;
+    },
   };
 }
 

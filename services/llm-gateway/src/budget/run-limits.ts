@@ -58,8 +58,8 @@ export function createRunLimits(database: Queryable, log: Log): RunLimits {
 async function write(database: Queryable, of: { app: string; runId: string; text: string }): Promise<void> {
   await database.query(
     `with old as (
-       delete from gateway.run_limits where run_id in (
-         select run_id from gateway.run_limits where at < now() - $4 * interval '1 day' limit $5)
+       delete from gateway.run_limits where run_id = any(array(
+         select run_id from gateway.run_limits where at < now() - $4 * interval '1 day' order by at limit $5))
      )
      insert into gateway.run_limits (run_id, app, runs) values ($1, $2, $3)
        on conflict (run_id) do update set runs = excluded.runs, at = now()`,

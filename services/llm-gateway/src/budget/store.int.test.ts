@@ -65,6 +65,7 @@ describe('a hold', () => {
       lefts: [100n, 10n],
       others: [],
       isShared: false,
+      aheadMs: 0,
     });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });
     expect(await store.hold(thinkWork(), { levels: levels, needs: [10n, 10n] })).toEqual({ outcome: 'held' });
@@ -240,6 +241,34 @@ describe('a charge', () => {
     ]) {
       await expect(database.query(sql)).rejects.toThrow('append-only');
     }
+  });
+});
+
+describe('what it costs', () => {
+  it('does not grow with the tables, also where the planner knows nothing of them', async () => {
+    // Each connection counts for itself, and tells when it is asked to.
+    const own = connectDatabase({ url: servers.databaseUrl, applicationName: 'test', poolMax: 1 });
+    const store = createBudgetStore(own, 'scans');
+    const settle = async () => {
+      const work = thinkWork();
+      const levels = [level('budget/scans', 10n ** 12n), level(`run/${work.runId}`, 100n)];
+      await store.hold(work, { levels, needs: [1n, 1n], line: entryOf(work) });
+      await store.holdAhead({ ...work, m: 1 }, { levels, needs: [1n, 1n] });
+      await store.charge({ call: work, levels, taken: [1n, 1n], entry: entryOf(work), thought: '{}' });
+      await store.sweepHolds();
+    };
+    const scansOf = async () => {
+      await own.query('select pg_stat_force_next_flush()');
+      return await own.query(
+        `select relname, seq_scan from pg_stat_user_tables
+           where schemaname = 'gateway' and relname in ('counters', 'holds', 'replies', 'ledger') order by 1`,
+      );
+    };
+    await settle();
+    const before = await scansOf();
+    for (let times = 0; times < 10; times += 1) await settle();
+    expect(await scansOf()).toEqual(before);
+    await own.close();
   });
 });
 

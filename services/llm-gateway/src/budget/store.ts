@@ -11,6 +11,10 @@ import { createGroupCommit } from './group-commit.ts';
 /** How long a hold or a slice outlives the last sign of its process. */
 export const leaseMs = 45_000;
 
+/** How long what is held ahead waits for its call. */
+export const aheadMs = 5_000;
+const aheadOwner = 'ahead';
+
 export type CallAddress = { runId: string; m: number };
 
 export type HoldOutcome =
@@ -29,6 +33,8 @@ export type HoldOutcome =
       others: readonly string[];
       /** Whether another process, dead or alive, still holds something for this very call. */
       isShared: boolean;
+      /** How long something of these levels is still held ahead, for calls that may not come; 0 for not at all. */
+      aheadMs: number;
     };
 
 /** The part of a level that a charge needs. */
@@ -66,6 +72,10 @@ export type Holding = {
 export type BudgetStore = {
   /** Holds `needs` on all levels or on none. What this process held for the call before is replaced. */
   hold(call: CallAddress, holding: Holding): Promise<HoldOutcome>;
+  /** Holds `needs` for a call that nobody is at yet; whether it could. Whoever holds for the call replaces it, else it lapses soon. */
+  holdAhead(call: CallAddress, holding: Pick<Holding, 'levels' | 'needs'>): Promise<boolean>;
+  /** Whether no hold and no charge waits or is under way. */
+  isIdle(): boolean;
   /** Settles a call once, whatever is repeated. Gives the thought that had been stored by another, if any. */
   charge(settlement: Settlement): Promise<string | undefined>;
   /** The reply of a call that was settled before, as it was stored. */
@@ -94,7 +104,7 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
   const holdInGroup = createGroupCommit<Held, HoldOutcome>({
     ...group,
     keyOf: ({ call }) => keyOf(call),
-    commit: (items) => holdAll(database, owner, items),
+    commit: (items) => holdAll(database, { owner, leaseMs }, items),
   });
   const chargeInGroup = createGroupCommit<Settlement, string | undefined>({
     ...group,
@@ -102,8 +112,14 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
     commit: (items) => chargeAll(database, owner, items),
   });
   return {
-    hold: (call, holding) => holdInGroup({ call, holding }),
-    charge: chargeInGroup,
+    hold: (call, holding) => holdInGroup.commit({ call, holding }),
+    async holdAhead(call, holding) {
+      const item = { call, holding: { ...holding, isExclusive: true } };
+      const [held] = await holdAll(database, { owner: aheadOwner, leaseMs: aheadMs }, [item]);
+      return held?.outcome === 'held';
+    },
+    isIdle: () => !holdInGroup.isBusy() && !chargeInGroup.isBusy(),
+    charge: chargeInGroup.commit,
     async storedReply(call) {
       const [row] = await database.query<{ thought: string }>(
         'select thought from gateway.replies where run_id = $1 and m = $2',
@@ -111,23 +127,7 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
       );
       return row?.thought;
     },
-    async draw({ key, window, limit }, { wish, least, isNew }) {
-      const [row] = await database.query<{ net: string }>(
-        'select gateway.draw($1, $2, $3, $4, $5, $6, $7, $8) as net',
-        [owner, leaseMs, storable(key), new Date(window.fromMs), ...[limit, wish, least].map(String), isNew],
-      );
-      return BigInt(row?.net ?? 0);
-    },
-    async giveBack({ key, window }, amount) {
-      const [row] = await database.query<{ net: string | null }>('select gateway.give_back($1, $2, $3, $4) as net', [
-        owner,
-        storable(key),
-        new Date(window.fromMs),
-        amount.toString(),
-      ]);
-      return row?.net == null ? undefined : BigInt(row.net);
-    },
-    renewSlices: (levels) => renewSlices(database, owner, levels),
+    ...slicesOf(database, owner),
     async renewHolds() {
       await database.query(
         `update gateway.holds set expires_at = clock_timestamp() + $2 * interval '1 millisecond' where owner = $1`,
@@ -148,6 +148,28 @@ export function createBudgetStore(database: Queryable, owner: string): BudgetSto
   };
 }
 
+function slicesOf(database: Queryable, owner: string): Pick<BudgetStore, 'draw' | 'giveBack' | 'renewSlices'> {
+  return {
+    async draw({ key, window, limit }, { wish, least, isNew }) {
+      const [row] = await database.query<{ net: string }>(
+        'select gateway.draw($1, $2, $3, $4, $5, $6, $7, $8) as net',
+        [owner, leaseMs, storable(key), new Date(window.fromMs), ...[limit, wish, least].map(String), isNew],
+      );
+      return BigInt(row?.net ?? 0);
+    },
+    async giveBack({ key, window }, amount) {
+      const [row] = await database.query<{ net: string | null }>('select gateway.give_back($1, $2, $3, $4) as net', [
+        owner,
+        storable(key),
+        new Date(window.fromMs),
+        amount.toString(),
+      ]);
+      return row?.net == null ? undefined : BigInt(row.net);
+    },
+    renewSlices: (levels) => renewSlices(database, owner, levels),
+  };
+}
+
 type HeldRow = {
   stored?: string;
   in_use?: boolean;
@@ -155,9 +177,14 @@ type HeldRow = {
   left?: string[];
   others?: string[];
   is_shared?: boolean;
+  ahead_ms?: number | null;
 };
 
-async function holdAll(database: Queryable, owner: string, items: readonly Held[]): Promise<HoldOutcome[]> {
+async function holdAll(
+  database: Queryable,
+  lease: { owner: string; leaseMs: number },
+  items: readonly Held[],
+): Promise<HoldOutcome[]> {
   const counters = new Map<string, { place: number; key: string; fromMs: number }>();
   const placeOf = ({ key, window }: Level): number => {
     const id = `${window.fromMs} ${key}`;
@@ -178,8 +205,8 @@ async function holdAll(database: Queryable, owner: string, items: readonly Held[
   const [row] = await database.query<{ outcomes: HeldRow[] }>(
     'select gateway.hold($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) as outcomes',
     [
-      owner,
-      leaseMs,
+      lease.owner,
+      lease.leaseMs,
       items.map(({ call }) => call.runId),
       items.map(({ call }) => call.m),
       items.map(({ holding }) => holding.isExclusive ?? false),
@@ -207,6 +234,7 @@ function outcomeOf(row: HeldRow): HoldOutcome {
     lefts: (row.left ?? []).map(BigInt),
     others: row.others ?? [],
     isShared: row.is_shared ?? false,
+    aheadMs: row.ahead_ms ?? 0,
   };
 }
 

@@ -3,6 +3,7 @@
  * charged by whoever got the admission.
  */
 import { randomUUID } from 'node:crypto';
+import { setImmediate as afterThis, setTimeout as pause } from 'node:timers/promises';
 import type { Registry } from '@pawl/bus';
 import {
   inputTokensMax,
@@ -14,11 +15,12 @@ import {
 } from '@pawl/contracts';
 import type { BudgetSource } from '../budget/budget-source.ts';
 import { levelsOf, refusalOf, unratedBudget, type Level, type Spender } from '../budget/levels.ts';
+import type { HoldsAhead } from '../budget/holds-ahead.ts';
 import { fitOutput, needsOf, type Left } from '../budget/requirement.ts';
 import { closingTokensOf, keptBackFor, type ClosingCall } from '../budget/reserve.ts';
 import type { RunLimits } from '../budget/run-limits.ts';
 import type { Slices } from '../budget/slices.ts';
-import type { BudgetStore, HoldOutcome } from '../budget/store.ts';
+import type { BudgetStore, Holding, HoldOutcome } from '../budget/store.ts';
 import type { EndpointHealth } from '../health/endpoint-health.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import { findPrice } from '../price/candidate-price.ts';
@@ -37,6 +39,7 @@ export type AdmissionDeps = {
   secrets: SecretSource;
   health: EndpointHealth;
   runLimits: RunLimits;
+  ahead: Pick<HoldsAhead, 'take'>;
   slices: Pick<Slices, 'take' | 'note' | 'callBack' | 'beginSettling' | 'settle'>;
 };
 
@@ -59,6 +62,8 @@ export type Admission =
       outcome: 'admitted';
       target: Target;
       bounds: RequestBounds;
+      /** Of a call that uses what was held ahead for it: what Postgres says of that, which may change everything. */
+      confirming?: Promise<HoldOutcome>;
     }
   /** The call was settled before; what was stored then. */
   | { outcome: 'settled'; stored: string }
@@ -208,7 +213,10 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
   };
   let bounds: RequestBounds = wanted;
   let isCalledBack = false;
+  let isLapsed = false;
   for (let tries = 1; ; tries += 1) {
+    const confirming = confirmAhead(deps, admitting, { target, bounds });
+    if (confirming) return { outcome: 'admitted', target, bounds, confirming };
     const held = await holdOnce(deps, admitting, { target, bounds });
     switch (held.outcome) {
       case 'held':
@@ -227,6 +235,12 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
       isCalledBack = true;
       continue;
     }
+    if (!isLapsed && held.aheadMs > 0) {
+      await pause(Math.min(held.aheadMs, Math.max(0, request.deadlineAtMs - Date.now())));
+      await deps.store.sweepHolds();
+      isLapsed = true;
+      continue;
+    }
     const lefts = levels.map((level, position): Left => ({ level, left: held.lefts[position] ?? 0n }));
     const fit = fitOutput(lefts, target.price, wanted);
     if ('blockedBy' in fit || tries >= holdTriesMax) {
@@ -238,24 +252,36 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
   }
 }
 
-/** One try: out of this replica's slices where nothing has to be looked up for the call, else in Postgres. */
-async function holdOnce(
-  { store, slices }: AdmissionDeps,
-  admitting: Admitting,
-  { target, bounds }: { target: Target; bounds: RequestBounds },
-): Promise<HoldOutcome> {
-  const { request, plan, isReplacing } = admitting;
+type Wish = { target: Target; bounds: RequestBounds };
+
+/** Where the money was held ahead: what Postgres says of holding it for the call itself. It is asked once the call is on its way. */
+function confirmAhead(deps: AdmissionDeps, admitting: Admitting, wish: Wish): Promise<HoldOutcome> | undefined {
+  const { request, plan } = admitting;
   const { levels } = plan;
-  const needs = needsOf(levels, target.price, bounds);
-  const line = () => lostLineOf(admitting, target, bounds);
-  if (request.isAskedOnce && slices.take(request.address, { levels, needs, line })) return { outcome: 'held' };
-  const { isExclusive } = request;
-  const held = await store.hold(request.address, { levels, needs, line: line(), isExclusive, isReplacing });
-  if (held.outcome === 'held' && request.isAskedOnce) slices.note(levels, needs);
+  const needs = needsOf(levels, wish.target.price, wish.bounds);
+  if (!request.isFresh || !deps.ahead.take(request.address, { levels, needs })) return undefined;
+  return afterThis().then(() => deps.store.hold(request.address, holdingOf(admitting, wish, needs)));
+}
+
+/** One try: out of this replica's slices where nothing has to be looked up for the call, else in Postgres. */
+async function holdOnce({ store, slices }: AdmissionDeps, admitting: Admitting, wish: Wish): Promise<HoldOutcome> {
+  const { address, isAskedOnce } = admitting.request;
+  const { levels } = admitting.plan;
+  const needs = needsOf(levels, wish.target.price, wish.bounds);
+  const line = () => lostLineOf(admitting, wish);
+  if (isAskedOnce && slices.take(address, { levels, needs, line })) return { outcome: 'held' };
+  const held = await store.hold(address, holdingOf(admitting, wish, needs));
+  if (held.outcome === 'held' && isAskedOnce) slices.note(levels, needs);
   return held;
 }
 
-function lostLineOf({ request, plan, traceId }: Admitting, target: Target, bounds: RequestBounds): LedgerEntry {
+function holdingOf(admitting: Admitting, wish: Wish, needs: readonly bigint[]): Holding {
+  const { request, plan, isReplacing } = admitting;
+  const line = lostLineOf(admitting, wish);
+  return { levels: plan.levels, needs, line, isExclusive: request.isExclusive, isReplacing };
+}
+
+function lostLineOf({ request, plan, traceId }: Admitting, { target, bounds }: Wish): LedgerEntry {
   const line = ledgerEntryOf({
     callId: randomUUID(),
     request,

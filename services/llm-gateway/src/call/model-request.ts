@@ -11,6 +11,8 @@ export type ModelRequest = {
   operation?: 'chat' | 'embeddings';
   /** Whether nobody will ask for the call by its address again, so that nothing has to be looked up for it. */
   isAskedOnce?: boolean;
+  /** Whether nobody can have begun the call, so that it may use what was held ahead for it. */
+  isFresh?: boolean;
   spender: Spender;
   /** The run that the call is made for, where it is not the run of the address. */
   forRunId?: string | undefined;

@@ -80,6 +80,7 @@ function stopKindOfStop(stop: Stop): StopKind {
     case 'client-left':
       return 'client_abort';
     case 'shutdown':
+    case 'not-held':
       return 'abandoned';
   }
 }
@@ -104,5 +105,7 @@ function denialOfStop(stop: Stop): Denial {
       return { code: 'unavailable', message: 'The client went away while the model was being asked.' };
     case 'shutdown':
       return { code: 'unavailable', message: 'The gateway was stopped while the model was being asked.' };
+    case 'not-held':
+      return { code: 'unavailable', message: 'What had been set aside for the call was gone.' };
   }
 }

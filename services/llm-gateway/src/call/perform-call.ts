@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '@pawl/service';
 import { keyOfRun, type Level } from '../budget/levels.ts';
 import { takenOf } from '../budget/requirement.ts';
+import type { HoldOutcome } from '../budget/store.ts';
 import { ledgerEntryOf, type LedgerEntry } from '../ledger/entry.ts';
 import type { Journal } from '../ledger/journal.ts';
 import { costOf, type RequestBounds } from '../price/model-price.ts';
@@ -121,7 +122,13 @@ async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performe
       continue;
     }
     if (admission.outcome !== 'admitted') return admission;
-    const attempted = await tryCandidate(deps, journey, { ...admission, isLast: ranked === plan.ranked.at(-1) });
+    const isLast = ranked === plan.ranked.at(-1);
+    const { confirming, ...admitted } = admission;
+    if (confirming) journey.context = untilConfirmed(confirming, context);
+    const attempted = await tryCandidate(deps, journey, { ...admitted, isLast });
+    journey.context = context;
+    const instead = confirming && (await insteadOf(deps, journey, { attempted, confirming }));
+    if (instead) return instead;
     if (attempted) return await finish(deps, journey, attempted);
   }
   const last = journey.failures.at(-1);
@@ -131,6 +138,42 @@ async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performe
     request,
     denial ?? { code: 'model_unavailable', message: 'No endpoint was left.' },
   );
+}
+
+/** Of a call that uses what was held ahead: it ends when Postgres doesn't hold for it, and nothing of it is told before. */
+function untilConfirmed(confirming: Promise<HoldOutcome>, context: CallContext): CallContext {
+  const abort = new AbortController();
+  const isHeld = confirming.then(
+    ({ outcome }) => outcome === 'held',
+    () => false,
+  );
+  void isHeld.then((is) => !is && abort.abort({ kind: 'not-held' } satisfies Stop));
+  return {
+    ...context,
+    signal: AbortSignal.any([context.signal, abort.signal]),
+    onPiece: (piece) => void isHeld.then((is) => is && context.onPiece(piece)),
+  };
+}
+
+/** Undefined where Postgres holds for the call. Else the call's cost is settled, and this is what comes instead of it. */
+async function insteadOf(
+  deps: CallDeps,
+  journey: Journey,
+  { attempted, confirming }: { attempted: Attempted | undefined; confirming: Promise<HoldOutcome> },
+): Promise<Performed | undefined> {
+  const held = await confirming.catch((error: unknown) => ({ outcome: 'failed' as const, error }));
+  if (held.outcome === 'held') return undefined;
+  if (attempted?.result.mayCost) await settleAttempt(deps, journey, attempted);
+  switch (held.outcome) {
+    case 'failed':
+      throw held.error;
+    case 'settled':
+      return { outcome: 'settled', stored: held.thought };
+    case 'in-use':
+      return held;
+    case 'refused':
+      return await tryCandidates(deps, journey);
+  }
 }
 
 /** Asks one endpoint, several times if need be. Undefined when the next one is to be asked. */

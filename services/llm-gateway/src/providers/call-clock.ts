@@ -14,7 +14,9 @@ export type Stop =
   /** Whoever asked over HTTP has gone. */
   | { kind: 'client-left' }
   /** This process stops; another will do the work. */
-  | { kind: 'shutdown' };
+  | { kind: 'shutdown' }
+  /** What was held ahead for the call is not there any more. */
+  | { kind: 'not-held' };
 
 export type CallClock = {
   /** The head of the response came: from now on the first token is waited for. */

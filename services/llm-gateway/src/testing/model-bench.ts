@@ -21,9 +21,12 @@ export type ModelBench = Omit<Bench, 'close'> & {
   close(): Promise<void>;
 };
 
-export async function openModelBench(servers: TestServers): Promise<ModelBench> {
+export async function openModelBench(
+  servers: TestServers,
+  environment: Record<string, string> = {},
+): Promise<ModelBench> {
   const bench = await openBench(servers);
-  const gateway = await bench.startGateway({ PAWL_SECRET_MODEL_KEY: modelKey });
+  const gateway = await bench.startGateway({ PAWL_SECRET_MODEL_KEY: modelKey, ...environment });
   const model = await startModelServer((response, request) => modelBench.respond(response, request));
   const modelBench: ModelBench = {
     ...bench,

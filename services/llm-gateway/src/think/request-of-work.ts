@@ -5,11 +5,12 @@ import { leastOutput } from '../budget/requirement.ts';
 import type { ModelRequest } from '../call/model-request.ts';
 import { answerSchemaOf } from '../providers/answer-format.ts';
 
-export function requestOfWork(work: ThinkWork): ModelRequest {
+export function requestOfWork(work: ThinkWork, isFresh = false): ModelRequest {
   return {
     address: { runId: work.runId, m: work.m },
     // A worker that has died still holds what its heir takes over.
     isExclusive: false,
+    isFresh,
     spender: { app: work.app, agent: work.agent, userId: work.user?.id, keyId: work.keyId, runs: runsOf(work) },
     purpose: work.purpose,
     route: work.route,

@@ -7,6 +7,8 @@
  *    work gets the same thought and pays nothing.
  */
 import { thoughtSchema, UnavailableError, type Thought, type ThinkWork } from '@pawl/contracts';
+import type { HoldingAhead, HoldsAhead } from '../budget/holds-ahead.ts';
+import { needsOf } from '../budget/requirement.ts';
 import type { Settlement } from '../budget/store.ts';
 import { performCall, type CallDeps, type Called } from '../call/perform-call.ts';
 import { settleCall } from '../call/settle.ts';
@@ -15,11 +17,18 @@ import { isForgotten } from '../retention/forget-replies.ts';
 import { requestOfWork } from './request-of-work.ts';
 import { calledThought, deniedThought, mayTell, textOf } from './thought-fact.ts';
 
-export type ThinkDeps = CallDeps;
+export type ThinkDeps = CallDeps & { ahead: Pick<HoldsAhead, 'take' | 'begin'> };
+
+/** No token is longer than so many bytes, as texts mostly are. */
+const bytesPerToken = 8;
+/** What a call brings into the conversation, as a rule. */
+const bytesPerCall = 8_192;
 
 export type Request = {
   work: ThinkWork;
   traceId: string;
+  /** Whether nobody can have begun with it. */
+  isFresh: boolean;
   /** Aborted with a `Stop` as the reason. */
   signal: AbortSignal;
   onText(text: string): void;
@@ -33,7 +42,7 @@ export async function think(deps: ThinkDeps, request: Request): Promise<Thought>
   const { work, traceId, signal } = request;
   const startedAtMs = Date.now();
   const onPiece = work.areThoughtsHidden ? () => {} : (piece: Piece) => tellPiece(request, piece);
-  const performed = await performCall(deps, requestOfWork(work), { traceId, signal, onPiece });
+  const performed = await performCall(deps, requestOfWork(work, request.isFresh), { traceId, signal, onPiece });
   switch (performed.outcome) {
     case 'settled':
       return parseStored(work, performed.stored);
@@ -64,7 +73,22 @@ async function settleCalled(
   // Where thoughts are hidden, words are told once it is known that there are no calls beside them.
   if (work.areThoughtsHidden && mayTell(work, result) && textOf(result.reply) !== '') onText(textOf(result.reply));
   const thought = calledThought(work, called, { startedAtMs, endedAtMs: Date.now() });
-  return await settle(deps, request, { levels, taken, entry, thought });
+  const settled = await settle(deps, request, { levels, taken, entry, thought });
+  if (settled === thought && goesOn(thought, work))
+    deps.ahead.begin({ runId: work.runId, m: work.m + 1 }, nextHolding(called));
+  return settled;
+}
+
+/** Whether the run is likely to think again once its tools have answered. */
+function goesOn({ outcome, calls }: Thought, { purpose }: ThinkWork): boolean {
+  return outcome === 'reply' && calls.length > 0 && purpose !== 'conclude';
+}
+
+/** What the next call is likely to need: the same, with this reply and what its calls may bring. */
+function nextHolding({ levels, target, bounds, bill, result }: Called): HoldingAhead {
+  const calls = result.reply.choices.flatMap((choice) => choice.calls).length;
+  const inputTokensMax = bounds.inputTokensMax + bill.usage.outputTokens * bytesPerToken + calls * bytesPerCall;
+  return { levels, needs: needsOf(levels, target.price, { ...bounds, inputTokensMax }) };
 }
 
 function tellPiece({ onText }: Request, piece: Piece): void {
