@@ -187,6 +187,8 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('draw' as const), owner, amount, isNew: fc.boolean() }),
   fc.record({ kind: fc.constant('give-back' as const), owner, amount }),
   fc.record({ kind: fc.constant('hold' as const), owner, amount }),
+  fc.record({ kind: fc.constant('hold-ahead' as const), owner, amount }),
+  fc.record({ kind: fc.constant('use' as const), owner, amount }),
   fc.record({ kind: fc.constant('charge' as const), owner, amount }),
   fc.record({ kind: fc.constant('lapse' as const), owner }),
 );
@@ -197,6 +199,7 @@ it('I13: slices, holds and charges at the same time never pass the limit, and he
       const of = level(400n);
       const nameOf = (name: string) => `${of.key}-${name}`;
       const calls: { call: CallAddress; owner: string; need: bigint }[] = [];
+      const ahead: CallAddress[] = [];
       const over: unknown[] = [];
       const take = async (one: (typeof steps)[number]) => {
         const store = createBudgetStore(database, nameOf(one.owner));
@@ -206,6 +209,15 @@ it('I13: slices, holds and charges at the same time never pass the limit, and he
           const call = callOf();
           const held = await store.hold(call, { levels: [of], needs: [one.amount] });
           if (held.outcome === 'held') calls.push({ call, owner: one.owner, need: one.amount });
+        }
+        if (one.kind === 'hold-ahead') {
+          const call = callOf();
+          if (await store.holdAhead(call, { levels: [of], needs: [one.amount] })) ahead.push(call);
+        }
+        if (one.kind === 'use') {
+          const call = ahead.shift();
+          const held = call && (await store.hold(call, { levels: [of], needs: [one.amount] }));
+          if (call && held?.outcome === 'held') calls.push({ call, owner: one.owner, need: one.amount });
         }
         if (one.kind === 'charge') {
           const made = calls.shift();

@@ -291,10 +291,14 @@ describe('many at once', () => {
         }
         if (held.outcome !== 'held') return;
         if (index % 4 === 0) await Promise.all([lapse(work.runId), store.sweepHolds()]);
+        const next = { ...work, m: 1 };
+        if (index % 3 === 0) await store.holdAhead(next, { levels, needs: levels.map(() => 5n) });
+        if (index % 6 === 0) await storeOf('heir').hold(next, { levels, needs: levels.map(() => 7n) });
         const settlement = { call: work, levels, taken: levels.map(() => 9n), entry: entryOf(work), thought: '{}' };
         await Promise.all([store.charge(settlement), storeOf('other').charge({ ...settlement, entry: entryOf(work) })]);
       }),
     );
+    await Promise.all(calls.map(({ work }) => lapse(work.runId)));
     await storeOf('last').sweepHolds();
     expect(over).toEqual([]);
     const charged = await database.query<{ run_id: string }>(
