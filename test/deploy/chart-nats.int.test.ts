@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connectBus, readFacts, type Bus } from '@pawl/bus';
 import { natsPermissions, type NatsUser } from '@pawl/contracts';
@@ -180,6 +180,17 @@ describe('with the rights of its user only', () => {
     const published = jetstream(stranger).publish('pawl.run.0.demo.run_x.started', '{}', { timeout: 1_000 });
     await expect(published).rejects.toThrow(/permissions violation/i);
     await Promise.all([connection.close(), stranger.close()]);
+  });
+
+  test('who publishes what is another service’s to say is told so at once', async () => {
+    const runner = await busAs('tool-runner');
+    const message = { subject: 'pawl.run.0.demo.run_x.started', payload: new Uint8Array(), headers: headers() };
+    const startedAtMs = performance.now();
+    await expect(runner.publishAcknowledged(message)).rejects.toMatchObject({
+      cause: { operation: 'publish', subject: message.subject },
+    });
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    await runner.close();
   });
 });
 

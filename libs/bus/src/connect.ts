@@ -4,16 +4,20 @@
  */
 import { connect, createInbox, type ConnectionOptions, type NatsConnection } from '@nats-io/transport-node';
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
+import { createPublishAcknowledged, type PublishAcknowledged } from './acknowledged.ts';
 import { pause, withPatience } from './failures.ts';
 import { ensureLayout, type Layout } from './layout.ts';
 
 /** How long to wait at the start for a JetStream that is still coming up. */
 const startPatienceMs = 60_000;
 const closeWithinMs = 2_000;
+const acknowledgedWithinMs = 3_000;
 
 export type Bus = Layout & {
   connection: NatsConnection;
   js: JetStreamClient;
+  /** One try of 3 s. Writes of facts and work go through `publishFact` and `publishWork`. */
+  publishAcknowledged: PublishAcknowledged;
   /** An address for answers that this connection may listen to. */
   createInbox(): string;
   isConnected(): boolean;
@@ -52,6 +56,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     noAsyncTraces: true,
   });
   const js = jetstream(connection);
+  const newInbox = () => createInbox(inboxPrefixOf(options));
   const listeners = new Set<() => void>();
   let isConnected = true;
   const ensure = (partitions: number | undefined, patienceMs: number) =>
@@ -75,7 +80,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     ...layout,
     connection,
     js,
-    createInbox: () => createInbox(inboxPrefixOf(options)),
+    publishAcknowledged: createPublishAcknowledged(connection, { inbox: newInbox(), timeoutMs: acknowledgedWithinMs }),
+    createInbox: newInbox,
     isConnected: () => isConnected,
     onReconnect(listener) {
       listeners.add(listener);

@@ -11,7 +11,6 @@ import { factSubject } from './fact-subject.ts';
 import { orUnavailable, withPatience } from './failures.ts';
 import { claimOf, encodeMessage, type WireMessage } from './message.ts';
 
-const attemptTimeoutMs = 3_000;
 /** A replicated stream whose leader died stands still for about 5 s; give up well after that. */
 const patienceMs = 20_000;
 
@@ -54,16 +53,13 @@ async function publishOnce(bus: Bus, message: Outgoing): Promise<PublishOutcome>
   return await withPatience({ patienceMs, isConnected, isClosed: () => bus.connection.isClosed() }, async () => {
     if (!wire) {
       wire = await encodeMessage(bus, message);
+      wire.headers.set('Nats-Expected-Last-Subject-Sequence', '0');
       message.onEncoded?.(wire);
     }
     try {
-      const stored = await bus.js.publish(message.subject, wire.payload, {
-        headers: wire.headers,
-        expect: { lastSubjectSequence: 0 },
-        timeout: attemptTimeoutMs,
-      });
+      const sequence = await bus.publishAcknowledged({ subject: message.subject, ...wire });
       recordSend(message, startedAtMs);
-      return { outcome: 'written', sequence: stored.seq } as const;
+      return { outcome: 'written', sequence } as const;
     } catch (error) {
       if (isSlotTaken(error)) return { outcome: 'refused' } as const;
       throw error;

@@ -1,5 +1,5 @@
 /** Streams, subjects and buckets: where everything is on NATS. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Work } from './work.ts';
 
 export const streams = {
@@ -52,7 +52,7 @@ export const allStreams: readonly string[] = [
 
 /** The partition of a run: the same everywhere, for a given number of partitions. */
 export function partitionOf(runId: string, partitions: number): number {
-  return createHash('sha256').update(runId).digest().readUInt32BE(0) % partitions;
+  return hash('sha256', runId, 'buffer').readUInt32BE(0) % partitions;
 }
 
 /** Where the log of a run is. */
