@@ -38,6 +38,16 @@ test('one piece of work at idle is handled at once, not with a later pull', asyn
   expect(median).toBeLessThan(1_000);
 });
 
+test('the next pull begins before the one under way is used up', async () => {
+  let handled = 0;
+  await on.consume({ concurrency: 64, handle: async () => void (handled += 1) });
+  const pulls = async () => (await on.bus.jsm.consumers.info('ACT', 'act-default-demo')).num_waiting;
+  await eventually(async () => (await pulls()) === 1);
+  for (let i = 0; i < 12; i += 1) await on.publish(actWork({ runId: newRunId(), i }));
+  await eventually(() => handled === 12);
+  await eventually(async () => (await pulls()) === 2);
+});
+
 test('concurrency is the most that is under way, and is reached', async () => {
   let underWay = 0;
   let most = 0;

@@ -1,6 +1,7 @@
 /**
- * One durable consumer, pulled for as long as wanted: the work of one app in one queue. It waits while enough is waiting
- * here, heals when the consumer or the connection was lost, and knows nothing of handlers.
+ * One durable consumer, pulled for as long as wanted: the work of one app in one queue. It asks for no more than is wanted, and
+ * again before that is used up, so that work never waits for a pull to begin. It waits while enough is waiting here, heals when
+ * the consumer or the connection was lost, and knows nothing of handlers.
  */
 import { AckPolicy, type Consumer, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import { nanos, type Subscription } from '@nats-io/nats-core';
@@ -12,6 +13,8 @@ const ackWaitMs = 8_000;
 const fetchExpiresMs = 30_000;
 const heartbeatMs = 3_000;
 const retryMs = 250;
+/** The next pull begins when this share of what is wanted is still to come, so that nothing waits for it. */
+const askAgainAt = 0.25;
 const drainWithinMs = 1_000;
 
 export type WorkSourceOptions = {
@@ -36,31 +39,42 @@ export type WorkSource = {
 
 export function openWorkSource(bus: Bus, options: WorkSourceOptions): WorkSource {
   const stopped = Promise.withResolvers<void>();
+  const pulls = new Set<ConsumerMessages>();
   let isStopped = false;
-  let current: ConsumerMessages | undefined;
+  let consumer: Promise<Consumer> | undefined;
   let woken = Promise.withResolvers<void>();
+  /** Messages that were asked for and have not come. */
+  let asked = 0;
 
-  const fetchBatch = async (consumer: Consumer, batch: number) => {
-    const messages = await consumer.fetch({
-      max_messages: batch,
-      expires: fetchExpiresMs,
-      idle_heartbeat: heartbeatMs,
-    });
-    current = messages;
-    if (isStopped) drain(bus, messages);
-    for await (const message of messages) options.onMessage(message);
-    current = undefined;
+  const pull = async (batch: number) => {
+    let left = batch;
+    asked += batch;
+    let messages: ConsumerMessages | undefined;
+    try {
+      const from = await (consumer ??= ensureConsumer(bus, options));
+      messages = await from.fetch({ max_messages: batch, expires: fetchExpiresMs, idle_heartbeat: heartbeatMs });
+      pulls.add(messages);
+      if (isStopped) drain(bus, messages);
+      for await (const message of messages) {
+        left -= 1;
+        asked -= 1;
+        options.onMessage(message);
+      }
+    } finally {
+      asked -= left;
+      if (messages) pulls.delete(messages);
+    }
   };
 
+  /** What to ask for now: nothing while there is enough to come. */
+  const batchOf = (demand: number) => (asked > demand * askAgainAt ? 0 : demand - asked);
+
   const run = async () => {
-    let consumer: Consumer | undefined;
     while (!isStopped && !bus.connection.isClosed()) {
       try {
-        consumer ??= await ensureConsumer(bus, options);
-        const demand = options.demand();
-        if (demand > 0) await fetchBatch(consumer, demand);
-        else await Promise.race([woken.promise, stopped.promise]);
-        woken = Promise.withResolvers();
+        const batch = batchOf(options.demand());
+        if (batch > 0) await pull(batch);
+        else await woken.promise;
       } catch (error) {
         consumer = undefined;
         if (isStopped || bus.connection.isClosed()) return;
@@ -69,16 +83,23 @@ export function openWorkSource(bus: Bus, options: WorkSourceOptions): WorkSource
       }
     }
   };
-  const forgetReconnect = bus.onReconnect(() => current?.stop());
+  const forgetReconnect = bus.onReconnect(() => pulls.forEach((messages) => messages.stop()));
 
+  // Two, so that one can ask again before what the other has asked for is used up.
+  const ended = Promise.all([run(), run()]).then(() => undefined);
+  const wake = () => {
+    woken.resolve();
+    woken = Promise.withResolvers();
+  };
   return {
-    wake: () => woken.resolve(),
-    done: Promise.race([run(), stopped.promise.then(() => pause(drainWithinMs))]),
+    wake,
+    done: Promise.race([ended, stopped.promise.then(() => pause(drainWithinMs))]),
     stop() {
       isStopped = true;
       forgetReconnect();
       stopped.resolve();
-      if (current) drain(bus, current);
+      wake();
+      pulls.forEach((messages) => drain(bus, messages));
     },
   };
 }
