@@ -20,14 +20,13 @@ export function createCallLimits(maxOf: (key: string) => number): CallLimits {
     if (line.free === maxOf(key)) lines.delete(key);
   };
 
-  const enterOne = async (key: string, signal: AbortSignal): Promise<void> => {
-    signal.throwIfAborted();
+  const lineOf = (key: string): Line => {
     const line = lines.get(key) ?? { free: maxOf(key), waiting: [] };
     lines.set(key, line);
-    if (line.free > 0) {
-      line.free -= 1;
-      return;
-    }
+    return line;
+  };
+
+  const waitIn = async (line: Line, signal: AbortSignal): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = () => {
       line.waiting = line.waiting.filter((each) => each !== resolve);
@@ -44,7 +43,10 @@ export function createCallLimits(maxOf: (key: string) => number): CallLimits {
       const leaveAll = () => entered.splice(0).forEach(leave);
       try {
         for (const key of keys) {
-          await enterOne(key, signal);
+          signal.throwIfAborted();
+          const line = lineOf(key);
+          if (line.free > 0) line.free -= 1;
+          else await waitIn(line, signal);
           entered.push(key);
         }
         return leaveAll;

@@ -12,6 +12,7 @@ type Seen = { method: string; url: string; headers: IncomingMessage['headers']; 
 const heavy = createHeavyWork();
 const seen: Seen[] = [];
 let open = 0;
+let connections = 0;
 let server: Server;
 let other: Server;
 let base = '';
@@ -57,6 +58,10 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
       .end();
   } else if (url.pathname === '/short') {
     response.writeHead(200, { ...headers, 'content-length': '100' }).write('{"a":', () => request.socket.destroy());
+  } else if (url.pathname === '/pieces') {
+    response
+      .writeHead(200, { ...headers, 'content-length': '7' })
+      .write('{"a":', () => setImmediate(() => response.end('1}')));
   } else if (url.pathname === '/garbled') {
     response.writeHead(200, { ...headers, 'content-encoding': url.searchParams.get('as') ?? '' }).end('not compressed');
   } else if (url.pathname === '/reset') {
@@ -92,6 +97,7 @@ function onRequest(request: IncomingMessage, response: ServerResponse): void {
 
 beforeAll(async () => {
   server = await listen(onRequest);
+  server.on('connection', () => (connections += 1));
   other = await listen(onRequest);
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   otherBase = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
@@ -184,6 +190,15 @@ describe('answers', () => {
     expect(dataOf(await callKind(kind, { tool: get('/pretty'), args: '{}' }))).toBe(
       '{"id":9007199254740993,"price":1.10}',
     );
+  });
+
+  test('one after the other come over the same connection, in one piece or in several', async () => {
+    await callKind(kind, { tool: get('/first'), args: '{}' });
+    const before = connections;
+    for (const path of ['/whole', '/pieces', '/whole', '/empty', '/pretty']) {
+      expect(await callKind(kind, { tool: get(path), args: '{}' })).toMatchObject({ kind: 'result' });
+    }
+    expect(connections).toBe(before);
   });
 
   test('HTML becomes text, without scripts and with visible direction marks', async () => {

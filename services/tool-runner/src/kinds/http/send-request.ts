@@ -88,6 +88,9 @@ async function readAnswer(response: Dispatcher.ResponseData, options: SendOption
   const { bytesMax, spool, onLife } = options;
   const announced = Number(headerOf(response.headers['content-length']) ?? 0);
   const tooLarge = () => new ResponseTooLargeError(`HTTP ${status} with more than ${bytesMax} bytes`);
+  const isShort = status < 400 && announced <= bytesMax && isTextual(mediaType(contentType)) && isUtf8(contentType);
+  const arrived = isShort ? bodyArrived(response, announced) : undefined;
+  if (arrived) return { ...told, isUtf8: true, body: { bytes: arrived } };
   try {
     // Of what says why it failed, the beginning is enough.
     if (status >= 400) return { ...told, body: { bytes: await beginningOf(decoded(response)) } };
@@ -106,6 +109,12 @@ async function readAnswer(response: Dispatcher.ResponseData, options: SendOption
     // What wasn't read to its end is hung up.
     response.body.on('error', () => {}).destroy();
   }
+}
+
+/** All of a body, where it is here already: that of a short answer comes in one piece with its head. */
+function bodyArrived({ headers, body }: Dispatcher.ResponseData, announced: number): Buffer | undefined {
+  const isHere = announced > 0 && body.readableLength === announced && headers['content-encoding'] === undefined;
+  return isHere ? (body.read() as Buffer) : undefined;
 }
 
 const beginningBytes = 64 * 1024;
