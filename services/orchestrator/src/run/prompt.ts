@@ -3,19 +3,12 @@
  * prompt caches hit; only a summary, which replaces what it covers, begins it anew. Every call in it is answered right
  * behind the thought that made it (I2), and observations are data in a labelled envelope (I12).
  */
-import {
-  renderObservation,
-  type ActedCall,
-  type AgentSpec,
-  type ChatMessage,
-  type Definition,
-  type Observed,
-  type OfferedTool,
-} from '@pawl/contracts';
+import type { ActedCall, AgentSpec, ChatMessage, Definition, OfferedTool } from '@pawl/contracts';
 import type { ModelCall } from './action.ts';
 import { toolsOf } from './admit.ts';
 import { answerMistake } from './answer.ts';
-import { circlingBefore, failuresInARow, hasFailedBefore } from './guards.ts';
+import { clip, resultOf, sendableName, type About } from './envelope.ts';
+import { circlingBefore, hasFailedBefore } from './guards.ts';
 import { guardsOf } from './limits.ts';
 import { planOf, renderPlan } from './plan.ts';
 import { replyOf } from './reply.ts';
@@ -88,9 +81,6 @@ export function offeredToolsOf(state: RunState, definition: Definition, m: numbe
   if (definition.agent.object.spec.toolCalling === 'text') return [];
   return describeTools(state, definition, m);
 }
-
-/** `charsMax`: characters that are kept of each result. */
-type About = { state: RunState; definition: Definition; spec: AgentSpec; charsMax: number };
 
 function describeTools(state: RunState, definition: Definition, m: number): OfferedTool[] {
   if (limitsOf(state).toolCalls === 0) return [];
@@ -244,58 +234,7 @@ function messagesOfTurn(about: About, turn: Turn): ChatMessage[] {
   ];
 }
 
-/** The envelope of one observation, with what the run knows beside it: alternatives, and that a person changed the call. */
-function resultOf(about: About, turn: Turn, i: number): string {
-  const observed = turn.observed[i];
-  if (!observed) return '{"status":"error","data":null,"error_code":"internal_error","message":"No result came."}';
-  const { observation } = observed;
-  const suggestion = alternativesTo(about, observed) ?? observation.suggestion;
-  const approval = turn.approvals[i];
-  const isEdited = approval?.decision === 'edit';
-  const note = isEdited ? `A person approved this with other arguments: ${approval.args}` : undefined;
-  const message = [note, observation.message].filter(Boolean).join(' ') || null;
-  const { charsMax } = about;
-  const data = clipData(observation.data, charsMax);
-  const isCut = data !== observation.data;
-  return renderObservation(
-    {
-      ...observation,
-      data,
-      message: message && clip(message, charsMax),
-      suggestion: suggestion && clip(suggestion, charsMax),
-      truncated: observation.truncated || isCut,
-    },
-    { tool: sendableName(observed.tool), trust: observed.trust },
-  );
-}
-
-/** A name that a model made up, in the form that providers take; a tool's own name stays as it is. */
-function sendableName(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed';
-}
-
 /** Arguments that are no JSON object are told as an empty one, which every provider takes back; the observation says what was wrong. */
 function sendableArguments({ args, argsHash }: ActedCall): string {
   return argsHash === undefined ? '{}' : args;
-}
-
-function alternativesTo({ state, definition, spec }: About, observed: Observed): string | undefined {
-  if (observed.observation.status === 'ok' || observed.observation.status === 'duplicate') return undefined;
-  const tool = definition.tools.find(({ object }) => object.metadata.name === observed.tool)?.object;
-  const alternatives = tool?.spec.alternatives ?? [];
-  if (alternatives.length === 0) return undefined;
-  const failures = failuresInARow(state, observed.tool, observed);
-  if (failures < guardsOf(spec).toolFailures) return undefined;
-  return `${observed.tool} has failed ${failures} times in a row. Try ${alternatives.join(' or ')} instead.`;
-}
-
-function clipData(data: string | null, charsMax: number): string | null {
-  return data === null || data.length <= charsMax ? data : JSON.stringify(clip(data, charsMax));
-}
-
-/** The beginning of a text, and how much of it is left out. */
-function clip(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text;
-  const head = text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
-  return `${head} … ${text.length - head.length} characters left out`;
 }
