@@ -39,7 +39,7 @@ export function createThinkWork(options: ThinkWorkOptions): Part {
     const call = { work, abort: new AbortController() };
     underWay.add(call);
     try {
-      await answer(options, { work, context, signal: call.abort.signal });
+      await answer(options, { work, context, abort: call.abort });
     } finally {
       underWay.delete(call);
     }
@@ -72,7 +72,7 @@ export function createThinkWork(options: ThinkWorkOptions): Part {
   };
 }
 
-type Answering = { work: ThinkWork; context: WorkContext; signal: AbortSignal };
+type Answering = { work: ThinkWork; context: WorkContext; abort: AbortController };
 
 async function answer(options: ThinkWorkOptions, answering: Answering): Promise<void> {
   const { work, context } = answering;
@@ -85,12 +85,14 @@ async function answer(options: ThinkWorkOptions, answering: Answering): Promise<
 }
 
 /** A mistake of our own becomes a failed thought: asking again would only spend again. */
-async function thinkSafely(options: ThinkWorkOptions, { work, context, signal }: Answering): Promise<Thought> {
+async function thinkSafely(options: ThinkWorkOptions, { work, context, abort }: Answering): Promise<Thought> {
   const startedAtMs = Date.now();
   const { trace, deliveries } = context;
   const onText = together((text) => publishDelta(options.bus, work, { v: 1, kind: 'delta', m: work.m, text }));
   try {
-    return await think(options, { work, traceId: trace.traceId, isFresh: deliveries === 1, signal, onText });
+    const isFresh = deliveries === 1;
+    const breakOff = (reason: Stop) => abort.abort(reason);
+    return await think(options, { work, traceId: trace.traceId, isFresh, signal: abort.signal, breakOff, onText });
   } catch (error) {
     if (error instanceof UnavailableError || error instanceof RejectedError) throw error;
     options.log.error({ err: error, runId: work.runId, m: work.m }, 'the gateway met a mistake of its own');

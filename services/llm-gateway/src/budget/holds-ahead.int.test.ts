@@ -81,14 +81,35 @@ it('a call that needs more than was held ahead waits for Postgres', async () => 
   expect(await thoughtOf(bench.bus, next)).toMatchObject({ text: 'Long.' });
 });
 
+/** A reply that doesn't end. */
+const keepTalking: Respond = (response) => {
+  openStream(response);
+  sendEvent(response, chunk({ content: 'Another answer, ' }));
+};
+
+it('I13: a call whose money is gone all the same is broken off, its cost is in the books, and it is held for as any other', async () => {
+  const next = await afterFirstThought();
+  const aborted = bench.model.aborted;
+  const seen = bench.model.seen.length;
+  bench.respond = keepTalking;
+  await whileHoldsWait(async (client) => {
+    await publishWork(bench.bus, next, newTraceContext());
+    await eventually(() => bench.model.seen.length > seen);
+    const values = [`run/${next.runId}`, next.runSpendLimitNanoUsd];
+    await client.query('update gateway.counters set spent = $2 where key = $1', values);
+  });
+  expect(await thoughtOf(bench.bus, next)).toMatchObject({ outcome: 'failed', error: { code: 'budget_exceeded' } });
+  expect(bench.model.aborted).toBe(aborted + 1);
+  expect(bench.model.seen.length).toBe(seen + 1);
+  const lines = await bench.ledgerOf(next.runId);
+  expect(lines.map((line) => [line['m'], line['stop_kind']])).toContainEqual([1, 'abandoned']);
+});
+
 it('a call that turns out to be settled already is broken off, told as it was settled, and its cost is in the books', async () => {
   const next = await afterFirstThought();
   const aborted = bench.model.aborted;
   const seen = bench.model.seen.length;
-  bench.respond = (response) => {
-    openStream(response);
-    sendEvent(response, chunk({ content: 'Another answer, ' }));
-  };
+  bench.respond = keepTalking;
   const first = (await thoughtOf(bench.bus, { ...next, m: 0 })) satisfies Thought;
   const settled = { ...first, m: 1, text: 'What was answered then.', calls: [] };
   await whileHoldsWait(async (client) => {

@@ -3,7 +3,7 @@
  * charged by whoever got the admission.
  */
 import { randomUUID } from 'node:crypto';
-import { setImmediate as afterThis, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Registry } from '@pawl/bus';
 import {
   inputTokensMax,
@@ -74,6 +74,8 @@ export type Admission =
 
 /** Others may take what was left between two tries. */
 const holdTriesMax = 3;
+/** When the request of a call that uses what was held ahead is out. */
+const confirmAfterMs = 1;
 /** Bytes of text for a token, as texts mostly are. */
 const bytesPerToken = 4;
 
@@ -260,7 +262,7 @@ function confirmAhead(deps: AdmissionDeps, admitting: Admitting, wish: Wish): Pr
   const { levels } = plan;
   const needs = needsOf(levels, wish.target.price, wish.bounds);
   if (!request.isFresh || !deps.ahead.take(request.address, { levels, needs })) return undefined;
-  return afterThis().then(() => deps.store.hold(request.address, holdingOf(admitting, wish, needs)));
+  return pause(confirmAfterMs).then(() => deps.store.hold(request.address, holdingOf(admitting, wish, needs)));
 }
 
 /** One try: out of this replica's slices where nothing has to be looked up for the call, else in Postgres. */

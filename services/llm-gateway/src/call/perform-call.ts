@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { UnavailableError } from '@pawl/contracts';
 import type { Log } from '@pawl/service';
 import { keyOfRun, type Level } from '../budget/levels.ts';
 import { takenOf } from '../budget/requirement.ts';
@@ -36,6 +37,8 @@ export type CallContext = {
   traceId: string;
   /** Aborted with a `Stop` as the reason. */
   signal: AbortSignal;
+  /** Aborts it. Only calls that may use what was held ahead for them need it. */
+  breakOff?(reason: Stop): void;
   onPiece(piece: Piece): void;
 };
 
@@ -59,7 +62,10 @@ export type Performed =
   /** No endpoint was asked, nothing is held and nothing was spent. */
   | { outcome: 'denied'; denial: Denial };
 
-/** Makes the call. Throws `UnavailableError` when Postgres is away before an endpoint was asked. */
+/**
+ * Makes the call. Throws `UnavailableError` when Postgres is away before an endpoint was asked, and when what was held ahead turns out
+ * to be gone: then the call may be made anew.
+ */
 export async function performCall(deps: CallDeps, asked: ModelRequest, context: CallContext): Promise<Performed> {
   const request = await withRunOf(deps, asked);
   const plan = planCall(deps, request, Date.now());
@@ -142,17 +148,12 @@ async function tryCandidates(deps: CallDeps, journey: Journey): Promise<Performe
 
 /** Of a call that uses what was held ahead: it ends when Postgres doesn't hold for it, and nothing of it is told before. */
 function untilConfirmed(confirming: Promise<HoldOutcome>, context: CallContext): CallContext {
-  const abort = new AbortController();
   const isHeld = confirming.then(
     ({ outcome }) => outcome === 'held',
     () => false,
   );
-  void isHeld.then((is) => !is && abort.abort({ kind: 'not-held' } satisfies Stop));
-  return {
-    ...context,
-    signal: AbortSignal.any([context.signal, abort.signal]),
-    onPiece: (piece) => void isHeld.then((is) => is && context.onPiece(piece)),
-  };
+  void isHeld.then((is) => !is && context.breakOff?.({ kind: 'not-held' }));
+  return { ...context, onPiece: (piece) => void isHeld.then((is) => is && context.onPiece(piece)) };
 }
 
 /** Undefined where Postgres holds for the call. Else the call's cost is settled, and this is what comes instead of it. */
@@ -172,7 +173,7 @@ async function insteadOf(
     case 'in-use':
       return held;
     case 'refused':
-      return await tryCandidates(deps, journey);
+      throw new UnavailableError('what had been held ahead for the call is gone');
   }
 }
 

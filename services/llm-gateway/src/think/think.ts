@@ -12,6 +12,7 @@ import { needsOf } from '../budget/requirement.ts';
 import type { Settlement } from '../budget/store.ts';
 import { performCall, type CallDeps, type Called } from '../call/perform-call.ts';
 import { settleCall } from '../call/settle.ts';
+import type { Stop } from '../providers/call-clock.ts';
 import type { Piece } from '../providers/reply-assembly.ts';
 import { isForgotten } from '../retention/forget-replies.ts';
 import { requestOfWork } from './request-of-work.ts';
@@ -31,6 +32,8 @@ export type Request = {
   isFresh: boolean;
   /** Aborted with a `Stop` as the reason. */
   signal: AbortSignal;
+  /** Aborts it. */
+  breakOff(reason: Stop): void;
   onText(text: string): void;
 };
 
@@ -39,10 +42,15 @@ export type Request = {
  * when a rate limit is reached, or when this process stops: then the work has to be done again, later or elsewhere.
  */
 export async function think(deps: ThinkDeps, request: Request): Promise<Thought> {
-  const { work, traceId, signal } = request;
+  const { work, traceId, signal, breakOff } = request;
   const startedAtMs = Date.now();
   const onPiece = work.areThoughtsHidden ? () => {} : (piece: Piece) => tellPiece(request, piece);
-  const performed = await performCall(deps, requestOfWork(work, request.isFresh), { traceId, signal, onPiece });
+  const performed = await performCall(deps, requestOfWork(work, request.isFresh), {
+    traceId,
+    signal,
+    breakOff,
+    onPiece,
+  });
   switch (performed.outcome) {
     case 'settled':
       return parseStored(work, performed.stored);
