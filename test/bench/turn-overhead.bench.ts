@@ -2,7 +2,7 @@
  * What a durable turn costs beside the same turn in memory: 5 turns with 3 parallel HTTP tools each, model and tools at
  * 20 ms. The bare loop makes the same HTTP calls to the same servers, streaming ones to the model, alternating with Pawl's runs.
  * A turn is the time from one request at the model to the next. What a run costs once, its start and its end, is told apart.
- * Goal: at most 6 ms more per turn at the median. Reports only; asserts nothing about time.
+ * Goal: at most 6 ms more per turn at the median, once the services are warm. Reports only; asserts nothing about time.
  */
 import { startTestNats, startTestPostgres } from '@pawl/testkit';
 import { startProcesses } from '../system/processes.ts';
@@ -10,7 +10,7 @@ import { startToolServer } from '../system/tool-server.ts';
 import { median, printTable } from './report.ts';
 
 const turns = 5;
-const warmUps = 10;
+const warmUps = 60;
 const samples = 40;
 
 /** When the requests of the run that is being timed reached the model. */

@@ -18,6 +18,8 @@ const subject = subjects.gatewayHint('ahead');
 /** What clocks that differ and an answer on its way may take off. */
 const marginMs = 2_000;
 const everyMs = 1_000;
+/** By then the thought's calls are on their way to their tools, and the processor is free. */
+const beginAfterMs = 4;
 /** It takes no more than such a part of what is left: others want what is left of a budget, hardly anybody what is left of a run. */
 const partOfRest = { budget: 8n, run: 2n };
 
@@ -57,6 +59,7 @@ export type HoldsAheadOptions = {
 
 export function createHoldsAhead({ bus, store, log, owner: from, isOn }: HoldsAheadOptions): HoldsAhead {
   const known = createTable();
+  let isStopped = false;
   const subscription = bus.connection.subscribe(subject, {
     callback(error, received) {
       const message = error ? undefined : parse(received.string());
@@ -76,7 +79,7 @@ export function createHoldsAhead({ bus, store, log, owner: from, isOn }: HoldsAh
     if (bus.isConnected()) bus.connection.publish(subject, JSON.stringify(message));
   };
   const begin = async (call: CallAddress, holding: HoldingAhead) => {
-    if (!store.isIdle()) return;
+    if (isStopped || !store.isIdle()) return;
     try {
       await outsideTraces(() => setAside(call, holding));
     } catch (error) {
@@ -92,12 +95,12 @@ export function createHoldsAhead({ bus, store, log, owner: from, isOn }: HoldsAh
       timer = setInterval(() => known.forgetLapsed() && void sweep(), everyMs);
     },
     async stop() {
+      isStopped = true;
       clearInterval(timer);
       subscription.unsubscribe();
     },
     begin(call, holding) {
-      // The thought goes out first.
-      if (isOn) setImmediate(() => void begin(call, holding));
+      if (isOn) setTimeout(() => void begin(call, holding), beginAfterMs);
     },
     take: (call, holding) => known.take(call, holding),
   };
