@@ -31,8 +31,8 @@ end $$;
 -- ahead for it.
 -- For each call: `stored` when it was settled before; `in_use` when it is exclusive and under way; else `refused`, the first of
 -- its levels (from 1) that does not have enough, if any. With a refusal: what was `left` on each level, which `others` have a slice
--- of one, whether another process has a hold for the very call (`is_shared`), and for how many milliseconds more something is held
--- ahead on a level that has too little (`ahead_ms`).
+-- of one, whether another process has a hold for the very call (`is_shared`), and what of each level is held `ahead`, for how many
+-- milliseconds more (`ahead_ms`).
 create or replace function gateway.hold(
   p_owner text, p_lease_ms integer, p_run_ids text[], p_ms integer[], p_are_exclusive boolean[], p_are_replacing boolean[],
   p_lines jsonb, p_keys text[], p_windows timestamptz[],
@@ -133,11 +133,15 @@ begin
             where s.owner <> p_owner and s.amount > 0),
         'is_shared', exists (
           select from gateway.holds h where h.run_id = p_run_ids[i] and h.m = p_ms[i] and h.owner <> p_owner),
+        'ahead', array(
+          select (
+            select coalesce(sum(o.amount), 0) from gateway.holds h, unnest(h.keys, h.windows, h.amounts) as o(key, window_from, amount)
+              where h.owner = 'ahead' and o.key = p_keys[p_counters[l]] and o.window_from = p_windows[p_counters[l]])::text
+            from generate_series(v_first, v_last - 1) as l),
         'ahead_ms', (
           select ceil(extract(epoch from max(h.expires_at) - clock_timestamp()) * 1000) from gateway.holds h
             where h.owner = 'ahead' and h.keys && array(
-              select p_keys[p_counters[l]] from generate_series(v_first, v_last - 1) as l
-                where p_needs[l] > p_limits[l] - v_used[p_counters[l]])));
+              select p_keys[p_counters[l]] from generate_series(v_first, v_last - 1) as l)));
     end if;
     v_first := v_last;
   end loop;

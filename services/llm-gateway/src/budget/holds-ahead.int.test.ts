@@ -133,9 +133,9 @@ it('what was held ahead lapses when the call does not come', async () => {
   expect(await isHeldAhead(next)).toBe(false);
 }, 40_000);
 
-it('who would be refused, or cut short, gets what was held ahead for others when it has lapsed', async () => {
+it('who would be refused gets what was held ahead for others when it has lapsed', async () => {
   const agent = `agent-${randomUUID()}`;
-  // Enough for eight calls like the first, or for one long one.
+  // Enough for eight calls like the first, or for more than half of one long one, unless something is held ahead.
   const limit = { amount: '0.080000000', currency: 'USD' };
   await bench.put(budgetObject(`ahead-${agent.slice(-12)}`, { scope: { app: 'demo', agent }, limit }));
   bench.respond = askForTool;
@@ -143,9 +143,9 @@ it('who would be refused, or cut short, gets what was held ahead for others when
   await bench.thinkAbout(short);
   await eventually(() => isHeldAhead(short));
   bench.respond = answerWith('All of it.', { prompt_tokens: 1, completion_tokens: 1 });
-  const thought = await bench.thinkAbout(thinkWork({ agent, maxOutputTokens: 78_000 }));
+  const thought = await bench.thinkAbout(thinkWork({ agent, maxOutputTokens: 150_000 }));
   expect(thought).toMatchObject({ outcome: 'reply', text: 'All of it.' });
-  expect(bench.model.seen.at(-1)?.body).toMatchObject({ max_tokens: 78_000 });
+  expect(bench.model.seen.at(-1)?.body['max_tokens']).toBeGreaterThan(75_000);
 }, 40_000);
 
 it.each([

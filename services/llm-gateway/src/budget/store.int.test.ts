@@ -65,7 +65,7 @@ describe('a hold', () => {
       lefts: [100n, 10n],
       others: [],
       isShared: false,
-      aheadMs: 0,
+      ahead: { amounts: [0n, 0n], lapsesInMs: 0 },
     });
     expect(await store.stateOf(levels[0] as Level)).toEqual({ held: 0n, spent: 0n });
     expect(await store.hold(thinkWork(), { levels: levels, needs: [10n, 10n] })).toEqual({ outcome: 'held' });

@@ -33,8 +33,8 @@ export type HoldOutcome =
       others: readonly string[];
       /** Whether another process, dead or alive, still holds something for this very call. */
       isShared: boolean;
-      /** How long something of these levels is still held ahead, for calls that may not come; 0 for not at all. */
-      aheadMs: number;
+      /** What of the levels is held ahead, for calls that may not come, and how long that may last. */
+      ahead: { amounts: bigint[]; lapsesInMs: number };
     };
 
 /** The part of a level that a charge needs. */
@@ -177,6 +177,7 @@ type HeldRow = {
   left?: string[];
   others?: string[];
   is_shared?: boolean;
+  ahead?: string[];
   ahead_ms?: number | null;
 };
 
@@ -234,7 +235,7 @@ function outcomeOf(row: HeldRow): HoldOutcome {
     lefts: (row.left ?? []).map(BigInt),
     others: row.others ?? [],
     isShared: row.is_shared ?? false,
-    aheadMs: row.ahead_ms ?? 0,
+    ahead: { amounts: (row.ahead ?? []).map(BigInt), lapsesInMs: row.ahead_ms ?? 0 },
   };
 }
 

@@ -237,14 +237,18 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
       isCalledBack = true;
       continue;
     }
-    if (!isLapsed && held.aheadMs > 0) {
-      await pause(Math.min(held.aheadMs, Math.max(0, request.deadlineAtMs - Date.now())));
+    const lefts = leftsOf(levels, held.lefts);
+    const fit = fitOutput(lefts, target.price, wanted);
+    const later = leftsOf(
+      levels,
+      held.lefts.map((left, position) => left + (held.ahead.amounts[position] ?? 0n)),
+    );
+    if (!isLapsed && 'blockedBy' in fit && !('blockedBy' in fitOutput(later, target.price, wanted))) {
+      await pause(Math.min(held.ahead.lapsesInMs, Math.max(0, request.deadlineAtMs - Date.now())));
       await deps.store.sweepHolds();
       isLapsed = true;
       continue;
     }
-    const lefts = levels.map((level, position): Left => ({ level, left: held.lefts[position] ?? 0n }));
-    const fit = fitOutput(lefts, target.price, wanted);
     if ('blockedBy' in fit || tries >= holdTriesMax) {
       const refusal = 'blockedBy' in fit ? fit : { blockedBy: held.refusedBy, outputTokensMin: bounds.outputTokensMax };
       const denial = denialOfLevel(lefts, target.price, { ...wanted, ...refusal });
@@ -252,6 +256,10 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     }
     bounds = { inputTokensMax: wanted.inputTokensMax, outputTokensMax: fit.outputTokensMax };
   }
+}
+
+function leftsOf(levels: readonly Level[], lefts: readonly bigint[]): Left[] {
+  return levels.map((level, position) => ({ level, left: lefts[position] ?? 0n }));
 }
 
 type Wish = { target: Target; bounds: RequestBounds };

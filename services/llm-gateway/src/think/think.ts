@@ -82,14 +82,15 @@ async function settleCalled(
   if (work.areThoughtsHidden && mayTell(work, result) && textOf(result.reply) !== '') onText(textOf(result.reply));
   const thought = calledThought(work, called, { startedAtMs, endedAtMs: Date.now() });
   const settled = await settle(deps, request, { levels, taken, entry, thought });
-  if (settled === thought && goesOn(thought, work))
+  if (settled === thought && goesOnSoon(deps, thought, work))
     deps.ahead.begin({ runId: work.runId, m: work.m + 1 }, nextHolding(called));
   return settled;
 }
 
-/** Whether the run is likely to think again once its tools have answered. */
-function goesOn({ outcome, calls }: Thought, { purpose }: ThinkWork): boolean {
-  return outcome === 'reply' && calls.length > 0 && purpose !== 'conclude';
+/** Whether the run is likely to think again soon: its tools are asked, and no agent among them, who thinks first on the same money. */
+function goesOnSoon({ registry }: ThinkDeps, { outcome, calls }: Thought, { purpose, app }: ThinkWork): boolean {
+  if (outcome !== 'reply' || calls.length === 0 || purpose === 'conclude') return false;
+  return calls.every(({ tool }) => registry.find('Tool', app, tool)?.object.spec.agent === undefined);
 }
 
 /** What the next call is likely to need: the same, with this reply and what its calls may bring. */
