@@ -10,6 +10,7 @@ export {
   natsConfigShape,
   readConfig,
 } from './config.ts';
+export { createConnections } from './connections.ts';
 export { registerGauges, registerQueueGauges } from './gauges.ts';
 export { guard, guardAdmin, guardApp, isStillIn } from './guards.ts';
 export { createHttp, type Http, type HttpOptions, type HttpServer } from './http.ts';

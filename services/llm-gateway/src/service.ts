@@ -9,6 +9,7 @@ import { parseRules } from '@pawl/redaction';
 import {
   busOptionsOf,
   createAuthorizer,
+  createConnections,
   createHttp,
   databaseOptionsOf,
   serveRegistry,
@@ -96,10 +97,8 @@ export async function createGateway(
   const calls = createCallsUnderWay();
   const ofApi = { redact, targets, server, cache, bus, keys, keyStore, database, calls };
   const listening = await createApi(config, { ...callDeps, ...ofApi });
-  const connections = createConnections({
-    start: async () => void (await keyStore.restore()),
-    close: [endpoints, health, budgets, registry, keys, rules, bus, database],
-  });
+  const closedLast = [endpoints, health, budgets, registry, keys, rules, bus, database];
+  const connections = createConnections(closedLast, async () => void (await keyStore.restore()));
   return {
     parts: [connections, ...money.parts, thresholds, ...forgetting, thinkWork, calls, listening],
     url: () => listening.url(),
@@ -113,17 +112,6 @@ function createMoney(options: { bus: Bus; store: BudgetStore; log: Log; owner: s
   const ahead = createHoldsAhead({ ...options, isOn: options.callsAhead > 0 });
   const leaseKeeper = createLeaseKeeper(options.store, slices, options.log);
   return { deps: { journal, slices, ahead }, parts: [journal, leaseKeeper, slices, ahead] };
-}
-
-/** What everything else stands on: there first, gone last, in this order. */
-function createConnections(of: { start(): Promise<void>; close: { close(): void | Promise<void> }[] }): Part {
-  return {
-    name: 'connections',
-    start: () => of.start(),
-    async stop() {
-      for (const each of of.close) await each.close();
-    },
-  };
 }
 
 function createServer(config: Config, log: Log, on: { bus: Bus; database: Database }): Promise<HttpServer> {

@@ -8,6 +8,7 @@ import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
   createAuthorizer,
+  createConnections,
   createHttp,
   databaseOptionsOf,
   serveRegistry,
@@ -101,19 +102,8 @@ export async function createOrchestrator(
   serveRegistry(server.http, { registry, authorizer, kinds: ['Agent'], validate });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
-  const connections = closing([registry, keys, toolChanges, webhooks, bus, database]);
+  const connections = createConnections([registry, keys, toolChanges, webhooks, bus, database]);
   return { parts: [connections, partitions, watchdog, listening], url: () => listening.url() };
-}
-
-/** The connections as a part: open from the beginning, closed last, in this order. */
-function closing(connections: { close(): void | Promise<void> }[]): Part {
-  return {
-    name: 'connections',
-    start: async () => {},
-    async stop() {
-      for (const each of connections) await each.close();
-    },
-  };
 }
 
 type RunRoutes = WordRoutes & { store: RunStore; startRun: StartRun; forkRun: MakeFork };

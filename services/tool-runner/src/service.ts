@@ -19,6 +19,7 @@ import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
   createAuthorizer,
+  createConnections,
   createHttp,
   databaseOptionsOf,
   serveRegistry,
@@ -43,7 +44,6 @@ import { serveTryTool, type TryToolOptions } from './http/try-tool.ts';
 import { createBuiltinKind } from './kinds/builtin.ts';
 import { createHttpKind } from './kinds/http.ts';
 import { createTargets, type Targets } from '@pawl/service/targets';
-import type { Kind } from './kinds/kind.ts';
 import { createMcpKind } from './kinds/mcp.ts';
 import { createDefinitionGate } from './kinds/mcp/definition-gate.ts';
 import { createMcpServers, type McpServers } from './kinds/mcp/mcp-servers.ts';
@@ -106,12 +106,10 @@ export async function createToolRunner(
   serveRoutes(server.http, { registry, results, authorizer, servers: mcpServers, gate, check, runCall, now });
   const listening = server.listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
 
-  const connections = createConnectionsPart({
-    start: () =>
-      startUp([validator.warmUp, loadSqlParser, () => waitForMigrations(database, { ...schema, log: onWait })]),
-    kinds: Object.values(kinds),
-    close: [() => heavy.close(), () => keys.close(), () => registry.close(), () => bus.close(), () => database.close()],
-  });
+  const closeKinds = async () => void (await Promise.all(Object.values(kinds).map((kind) => kind.close())));
+  const connections = createConnections([{ close: closeKinds }, heavy, keys, registry, bus, database], () =>
+    startUp([validator.warmUp, loadSqlParser, () => waitForMigrations(database, { ...schema, log: onWait })]),
+  );
   const actWork = createActWorkPart({
     bus,
     apps: keys,
@@ -164,20 +162,6 @@ function limitsOf(config: Config): CallLimits {
 /** All at once: what the first calls need. */
 async function startUp(tasks: (() => unknown)[]): Promise<void> {
   await Promise.all(tasks.map(async (task) => await task()));
-}
-
-type Connections = { start(): Promise<void>; kinds: Kind[]; close: (() => void | Promise<void>)[] };
-
-/** What everything else stands on: there first, gone last, in this order. */
-function createConnectionsPart({ start, kinds, close }: Connections): Part {
-  return {
-    name: 'connections',
-    start,
-    async stop() {
-      await Promise.all(kinds.map((kind) => kind.close()));
-      for (const each of close) await each();
-    },
-  };
 }
 
 type KindParts = {

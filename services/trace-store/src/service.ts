@@ -7,6 +7,7 @@ import { connectDatabase, waitForMigrations } from '@pawl/db';
 import {
   busOptionsOf,
   createAuthorizer,
+  createConnections,
   createHttp,
   databaseOptionsOf,
   tokenVerifierOf,
@@ -108,7 +109,7 @@ export async function createTraceStore(
   await servePage(http, { signIn: signInOf(config, tokens) });
 
   const listening = listen({ host: config.PAWL_HOST, port: config.PAWL_PORT });
-  const connections = closing([keys, bus, database]);
+  const connections = createConnections([keys, bus, database]);
   const grpc = grpcPartsOf(config, { authorizer, receiver, gate, log });
   return { parts: [connections, facts, maintenance, ...grpc, listening], url: listening.url };
 }
@@ -159,15 +160,4 @@ function choresOf(options: { tables: TraceTables; bus: Bus; archiveAfterMs: numb
     ...(afterMs > 0 ? [{ name: 'archive', run: () => archive.removeEnded({ afterMs }) }] : []),
     { name: 'figures', run: () => keepFigures(tables.database) },
   ];
-}
-
-/** The connections as a part: open from the beginning, closed last, in this order. */
-function closing(connections: { close(): void | Promise<void> }[]): Part {
-  return {
-    name: 'connections',
-    start: async () => {},
-    async stop() {
-      for (const each of connections) await each.close();
-    },
-  };
 }

@@ -217,9 +217,11 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
   let isCalledBack = false;
   let isLapsed = false;
   for (let tries = 1; ; tries += 1) {
-    const confirming = confirmAhead(deps, admitting, { target, bounds });
+    const needs = needsOf(levels, target.price, bounds);
+    const wish = { target, bounds, needs };
+    const confirming = confirmAhead(deps, admitting, wish);
     if (confirming) return { outcome: 'admitted', target, bounds, confirming };
-    const held = await holdOnce(deps, admitting, { target, bounds });
+    const held = await holdOnce(deps, admitting, wish);
     switch (held.outcome) {
       case 'held':
         return { outcome: 'admitted', target, bounds };
@@ -231,7 +233,6 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     }
     // What a dead gateway asked for this very call counts until its time is over; then there is room for it.
     if (held.isShared && !request.isExclusive) throw new UnavailableError('the same call is held for elsewhere');
-    const needs = needsOf(levels, target.price, bounds);
     const short = levels.filter((_level, position) => (needs[position] ?? 0n) > (held.lefts[position] ?? 0n));
     if (!isCalledBack && (await deps.slices.callBack(short, held.others))) {
       isCalledBack = true;
@@ -239,11 +240,9 @@ async function holdWhatFits(deps: AdmissionDeps, admitting: Admitting, target: T
     }
     const lefts = leftsOf(levels, held.lefts);
     const fit = fitOutput(lefts, target.price, wanted);
-    const later = leftsOf(
-      levels,
-      held.lefts.map((left, position) => left + (held.ahead.amounts[position] ?? 0n)),
-    );
-    if (!isLapsed && 'blockedBy' in fit && !('blockedBy' in fitOutput(later, target.price, wanted))) {
+    const later = held.lefts.map((left, position) => left + (held.ahead.amounts[position] ?? 0n));
+    const fitLater = fitOutput(leftsOf(levels, later), target.price, wanted);
+    if (!isLapsed && 'blockedBy' in fit && !('blockedBy' in fitLater)) {
       await pause(Math.min(held.ahead.lapsesInMs, Math.max(0, request.deadlineAtMs - Date.now())));
       await deps.store.sweepHolds();
       isLapsed = true;
@@ -262,33 +261,32 @@ function leftsOf(levels: readonly Level[], lefts: readonly bigint[]): Left[] {
   return levels.map((level, position) => ({ level, left: lefts[position] ?? 0n }));
 }
 
-type Wish = { target: Target; bounds: RequestBounds };
+type Wish = { target: Target; bounds: RequestBounds; needs: readonly bigint[] };
 
 /** Where the money was held ahead: what Postgres says of holding it for the call itself. It is asked once the call is on its way. */
 function confirmAhead(deps: AdmissionDeps, admitting: Admitting, wish: Wish): Promise<HoldOutcome> | undefined {
   const { request, plan } = admitting;
-  const { levels } = plan;
-  const needs = needsOf(levels, wish.target.price, wish.bounds);
-  if (!request.isFresh || !deps.ahead.take(request.address, { levels, needs })) return undefined;
-  return pause(confirmAfterMs).then(() => deps.store.hold(request.address, holdingOf(admitting, wish, needs)));
+  const holding = { levels: plan.levels, needs: wish.needs };
+  if (!request.isFresh || !deps.ahead.take(request.address, holding)) return undefined;
+  return pause(confirmAfterMs).then(() => deps.store.hold(request.address, holdingOf(admitting, wish)));
 }
 
 /** One try: out of this replica's slices where nothing has to be looked up for the call, else in Postgres. */
 async function holdOnce({ store, slices }: AdmissionDeps, admitting: Admitting, wish: Wish): Promise<HoldOutcome> {
   const { address, isAskedOnce } = admitting.request;
   const { levels } = admitting.plan;
-  const needs = needsOf(levels, wish.target.price, wish.bounds);
+  const { needs } = wish;
   const line = () => lostLineOf(admitting, wish);
   if (isAskedOnce && slices.take(address, { levels, needs, line })) return { outcome: 'held' };
-  const held = await store.hold(address, holdingOf(admitting, wish, needs));
+  const held = await store.hold(address, holdingOf(admitting, wish));
   if (held.outcome === 'held' && isAskedOnce) slices.note(levels, needs);
   return held;
 }
 
-function holdingOf(admitting: Admitting, wish: Wish, needs: readonly bigint[]): Holding {
+function holdingOf(admitting: Admitting, wish: Wish): Holding {
   const { request, plan, isReplacing } = admitting;
   const line = lostLineOf(admitting, wish);
-  return { levels: plan.levels, needs, line, isExclusive: request.isExclusive, isReplacing };
+  return { levels: plan.levels, needs: wish.needs, line, isExclusive: request.isExclusive, isReplacing };
 }
 
 function lostLineOf({ request, plan, traceId }: Admitting, { target, bounds }: Wish): LedgerEntry {
