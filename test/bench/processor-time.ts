@@ -11,8 +11,8 @@ export async function processorSecondsOf(pid: number): Promise<number | undefine
 }
 
 /**
- * Seconds that this process and all that it started have used, by name: of Pawl's services their own, of others the program's.
- * Nothing where nobody can tell.
+ * Seconds that this process and all that it started have used, by name: of Pawl's services and of the peers' apps their own, of
+ * others the program's. Nothing where nobody can tell.
  */
 export async function processorSecondsByName(): Promise<Record<string, number>> {
   const all = await readProcesses();
@@ -29,8 +29,8 @@ export async function processorSecondsByName(): Promise<Record<string, number>> 
 }
 
 function nameOf(command: string): string {
-  const service = /services\/([\w-]+)\/src/.exec(command)?.[1];
-  return service ?? /^(?:\S*\/)?([\w-]+)/.exec(command)?.[1] ?? 'unknown';
+  const ours = /(?:services|bench\/peers)\/([\w-]+)(?:\/src|\.ts)/.exec(command)?.[1];
+  return ours ?? /^(?:\S*\/)?([\w-]+)/.exec(command)?.[1] ?? 'unknown';
 }
 
 type ProcessTime = { pid: number; parent: number; seconds: number; command: string };

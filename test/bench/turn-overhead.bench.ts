@@ -7,6 +7,7 @@
 import { startTestNats, startTestPostgres } from '@pawl/testkit';
 import { startProcesses } from '../system/processes.ts';
 import { startToolServer } from '../system/tool-server.ts';
+import { runBareLoop } from './agent-loop.ts';
 import { median, printTable } from './report.ts';
 
 const turns = 5;
@@ -35,12 +36,12 @@ try {
   const parameters = { type: 'object', properties: { q: { type: 'string' } } };
   await pawl.api.putTool('quick', { parameters, http: { method: 'GET', url: `${tools.url}/wait/20` } });
   await pawl.api.putAgent('analyst', { tools: ['quick'] });
-  const modelUrl = await modelUrlOf(pawl.api);
+  const endpoints = { modelUrl: pawl.modelUrl, toolUrl: `${tools.url}/wait/20` };
 
   const bare: Timing[] = [];
   const durable: Timing[] = [];
   for (let sample = 0; sample < warmUps + samples; sample += 1) {
-    const ofBare = await timed(() => bareLoop(modelUrl));
+    const ofBare = await timed(() => runBareLoop(endpoints));
     const ofPawl = await timed(async () => {
       const { body } = await pawl.api.run({ agent: 'analyst', input: 'Go.' });
       if (body.stopReason !== 'final_answer') throw new Error(`the run ended with ${body.stopReason}: ${body.detail}`);
@@ -81,68 +82,4 @@ function gaps(timing: Timing): number[] {
 /** Before the first request at the model, and from the last one on. */
 function aroundTurns(timing: Timing): number {
   return timing.totalMs - timing.gaps.reduce((sum, gap) => sum + gap, 0);
-}
-
-async function modelUrlOf(api: typeof pawl.api): Promise<string> {
-  const { body } = await api.send<{ spec: { candidates: { baseUrl: string }[] } }>(
-    'GET',
-    `${pawl.urls.llmGateway}/v1/routes/smart`,
-  );
-  return `${body.spec.candidates[0]?.baseUrl}/chat/completions`;
-}
-
-type Message = { role: string; content: string | null; tool_calls?: ModelCall[]; tool_call_id?: string };
-type ModelCall = { id: string; function: { name: string; arguments: string } };
-
-type Delta = {
-  content?: string;
-  tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[];
-};
-
-/** Puts a streamed reply together, as every client of a model does. */
-async function messageOf(response: Response): Promise<Message> {
-  const message: Message = { role: 'assistant', content: '' };
-  const calls: ModelCall[] = [];
-  for (const line of (await response.text()).split('\n')) {
-    if (!line.startsWith('data: {')) continue;
-    const { choices } = JSON.parse(line.slice('data: '.length)) as { choices: { delta: Delta }[] };
-    message.content += choices[0]?.delta.content ?? '';
-    for (const piece of choices[0]?.delta.tool_calls ?? []) {
-      const call = (calls[piece.index] ??= { id: '', function: { name: '', arguments: '' } });
-      call.id ||= piece.id ?? '';
-      call.function.name += piece.function.name ?? '';
-      call.function.arguments += piece.function.arguments ?? '';
-    }
-  }
-  return calls.length > 0 ? { ...message, tool_calls: calls } : message;
-}
-
-/** The same loop without durability, budgets or a record. */
-async function bareLoop(modelUrl: string): Promise<void> {
-  const messages: Message[] = [{ role: 'user', content: 'Go.' }];
-  for (;;) {
-    const response = await fetch(modelUrl, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'scripted',
-        stream: true,
-        messages,
-        tools: [{ type: 'function', function: { name: 'quick' } }],
-      }),
-    });
-    const message = await messageOf(response);
-    if (!message.tool_calls) return;
-    messages.push(message);
-    const results = message.tool_calls.map(async (call): Promise<Message> => {
-      const { q } = JSON.parse(call.function.arguments) as { q: string };
-      const result = await fetch(`${tools.url}/wait/20?q=${q}`);
-      return {
-        role: 'tool',
-        tool_call_id: call.id,
-        content: JSON.stringify({ status: 'ok', data: await result.json() }),
-      };
-    });
-    messages.push(...(await Promise.all(results)));
-  }
 }

@@ -14,6 +14,8 @@ export type ServiceName = (typeof serviceNames)[number];
 export type Processes = {
   sim: Sim;
   urls: Urls;
+  /** Where the models of the test answer chat completions. */
+  modelUrl: string;
   api: Api;
   /** SIGKILL, at once, without a goodbye. */
   kill(name: ServiceName): Promise<void>;
@@ -67,6 +69,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Process
   return {
     sim,
     urls,
+    modelUrl: `${simUrl}/v1/chat/completions`,
     api,
     start,
     async kill(name) {
