@@ -32,6 +32,13 @@ async function publishMany(runId: string, from: number, to: number): Promise<voi
 const idsOf = (facts: ReceivedFact[]) => facts.map(({ fact }) => (fact.kind === 'signal' ? fact.id : fact.kind));
 const numbers = (to: number) => Array.from({ length: to }, (_, id) => String(id));
 
+/** A reading that has come to a standstill goes on with a new consumer. */
+async function consumersOfRuns(): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of bus.jsm.consumers.list(streams.runs)) names.push(name);
+  return names.toSorted();
+}
+
 /** Follows one run, keeping what comes. */
 async function collect(runId: string, startSequence?: number) {
   const facts: ReceivedFact[] = [];
@@ -117,6 +124,23 @@ describe('following', () => {
     await eventually(() => seen.length === 30);
     expect(seen).toEqual(numbers(30));
     expect(mostUnderWay).toBe(1);
+    await following.stop();
+  });
+
+  test('a large fact behind many small ones holds nothing up: the same consumer gives all of them', async () => {
+    const runId = newRunId();
+    const { facts, following } = await collect(runId);
+    await publish(runId, '0');
+    await eventually(() => facts.length === 1);
+    const before = await consumersOfRuns();
+    const large = 'x'.repeat(200_000);
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(numbers(150).map((id) => publish(runId, `${round}-${id}`)));
+      await publish(runId, `${round}-large`, large);
+    }
+    await eventually(() => facts.length >= 756, { withinMs: 20_000 });
+    expect(idsOf(facts).filter((id) => id.endsWith('large'))).toHaveLength(5);
+    expect(await consumersOfRuns()).toEqual(before);
     await following.stop();
   });
 

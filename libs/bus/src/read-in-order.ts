@@ -12,8 +12,11 @@ import { UnavailableError } from '@pawl/contracts';
 import type { Bus } from './connect.ts';
 import { isTransient, pause } from './failures.ts';
 
-/** Several messages of the largest size that a server takes by default. */
-const bufferBytes = 8 * 1_048_576;
+/**
+ * Messages that may be on their way, each as large as the server takes them. Never bounded by bytes: what the client asks for then
+ * shrinks to the size of what it was sent last, and the next larger message is refused.
+ */
+const messagesMax = 32;
 const pullExpiresMs = 10_000;
 const heartbeatMs = 2_000;
 const retryMs = 250;
@@ -128,7 +131,7 @@ async function openSession(bus: Bus, options: ReadingOptions & { next: number })
   });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({
-    max_bytes: Math.max(bufferBytes, 2 * (bus.connection.info?.max_payload ?? 0)),
+    max_messages: messagesMax,
     expires: pullExpiresMs,
     idle_heartbeat: heartbeatMs,
   });
