@@ -36,7 +36,11 @@ describe('the loop', () => {
 
   it('marks an answer that was cut by the model as partial', () => {
     const end = endOf(decided(stateOf(started(), thought(0, { text: 'Beca', finishReason: 'length' }))));
-    expect(end).toMatchObject({ stopReason: 'final_answer', partial: true });
+    expect(end).toMatchObject({
+      stopReason: 'final_answer',
+      partial: true,
+      detail: expect.stringContaining('breaks off'),
+    });
   });
 
   it('writes down the calls of a thought and has all of them executed at once', () => {

@@ -2,12 +2,15 @@
 import { formatNano, type StopReason } from '@pawl/contracts';
 import { limitsOf, type RunState } from './state.ts';
 
-export function stopDetail(state: RunState, reason: StopReason): string {
+/** `isCut` says that the final answer breaks off. */
+export function stopDetail(state: RunState, reason: StopReason, isCut = false): string {
   const limits = limitsOf(state);
   const failure = state.turns.findLast((turn) => turn.thought?.error)?.thought?.error?.message;
   switch (reason) {
     case 'final_answer':
-      return 'The model gave its final answer.';
+      return isCut
+        ? 'The final answer breaks off: the reply reached its greatest length.'
+        : 'The model gave its final answer.';
     case 'max_steps':
       return `The limit of ${limits.steps} steps was reached.`;
     case 'max_tool_calls':
@@ -15,7 +18,10 @@ export function stopDetail(state: RunState, reason: StopReason): string {
     case 'max_tokens':
       return `The limit of ${limits.tokens} tokens was reached, or would have been by the next call.`;
     case 'max_spend':
-      return failure ?? `The limit of ${formatNano(BigInt(limits.spendNanoUsd))} USD was reached.`;
+      return (
+        failure ??
+        `The limit of ${formatNano(BigInt(limits.spendNanoUsd))} USD was reached, but for what a closing answer may cost.`
+      );
     case 'deadline':
       return `The time limit of ${limits.wallClockMs / 1_000} seconds was reached.`;
     case 'cancelled':

@@ -46,7 +46,7 @@ function outcomeOf(state: RunState, of: Stop) {
     stopReason: of.reason,
     answer: of.answer ?? bestAnswerOf(state, of.definition),
     partial: of.reason !== 'final_answer' || of.isCut === true,
-    detail: stopDetail(state, of.reason),
+    detail: stopDetail(state, of.reason, of.isCut),
     steps: totals.steps,
     toolCalls: totals.toolCalls,
     tokens: totals.tokens,
