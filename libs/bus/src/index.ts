@@ -19,6 +19,7 @@ export { holdLeases, type Leases } from './leases.ts';
 export { decodeMessage, payloadOf, traceOf } from './message.ts';
 export { publishFact, publishWork, type PublishOutcome } from './publish.ts';
 export { readQueueLengths, type QueueLength } from './queue-lengths.ts';
+export { pulledMax } from './read-in-order.ts';
 export { connectRedactionRules, tellRedactionRules, type RedactionRulesOf } from './redaction-rules.ts';
 export { connectRegistry, type Registry } from './registry.ts';
 export { adoptResult, openResult, putResult, removeCallResults, removeResult, type StoredResult } from './results.ts';

@@ -13,10 +13,11 @@ import type { Bus } from './connect.ts';
 import { isTransient, pause } from './failures.ts';
 
 /**
- * Messages that may be on their way, each as large as the server takes them. Never bounded by bytes: what the client asks for then
- * shrinks to the size of what it was sent last, and the next larger message is refused.
+ * Messages that a reader of the log may have on their way. Each may be as large as a server takes it, 1 MiB by default, and a server
+ * cuts off who has more than 64 MiB to come. Never bounded by bytes: what the client asks for then shrinks to the size of what it was
+ * sent last, and the next larger message is refused.
  */
-const messagesMax = 32;
+export const pulledMax = 32;
 const pullExpiresMs = 10_000;
 const heartbeatMs = 2_000;
 const retryMs = 250;
@@ -131,7 +132,7 @@ async function openSession(bus: Bus, options: ReadingOptions & { next: number })
   });
   const { num_pending: pending } = await consumer.info(true);
   const messages = await consumer.consume({
-    max_messages: messagesMax,
+    max_messages: pulledMax,
     expires: pullExpiresMs,
     idle_heartbeat: heartbeatMs,
   });

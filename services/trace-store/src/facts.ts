@@ -8,7 +8,7 @@
  */
 import { AckPolicy, DeliverPolicy, type ConsumerConfig, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/nats-core';
-import { payloadOf, type Bus } from '@pawl/bus';
+import { payloadOf, pulledMax, type Bus } from '@pawl/bus';
 import { streams, UnavailableError } from '@pawl/contracts';
 import type { Log, Part } from '@pawl/service';
 import { batchesOf, workThrough, type BatchLimits } from './batches.ts';
@@ -114,7 +114,7 @@ async function follow(session: Session): Promise<void> {
   await ensureConsumer(bus);
   const consumer = await bus.js.consumers.get(streams.runs, consumerName);
   const messages = await consumer.consume({
-    max_messages: (writesAtOnceMax + 1) * limits.countMax,
+    max_messages: pulledMax,
     expires: pullExpiresMs,
     abort_on_missing_resource: true,
   });
