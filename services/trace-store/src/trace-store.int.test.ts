@@ -106,15 +106,17 @@ describe('the run log becomes rows', () => {
     await database.transaction(async (client) => {
       await client.query('lock table traces.records in access exclusive mode');
       await publish(facts.slice(0, 6));
-      const writer = await eventually(async () => {
-        const [waiting] = await client.query<{ pid: number }>(
-          `select pid from pg_stat_activity where application_name = 'pawl-trace-store' and wait_event_type = 'Lock'`,
-        );
-        return waiting;
-      });
+      const waiting = `from pg_stat_activity where application_name = 'pawl-trace-store' and wait_event_type = 'Lock'`;
+      await eventually(async () => (await database.query(`select pid ${waiting}`)).length > 0);
       expect((await consumerInfo()).ack_floor.stream_seq).toBe(before.ack_floor.stream_seq);
-      await client.query('select pg_terminate_backend($1)', [writer.pid]);
-      await eventually(async () => !(await isReady()).facts, { what: 'readiness tells of the failed write' });
+      // Others than the writer may wait, too; a transaction sees one state of activity only, so it is asked outside of this one.
+      await eventually(
+        async () => {
+          await database.query(`select pg_terminate_backend(pid) ${waiting}`);
+          return !(await isReady()).facts;
+        },
+        { what: 'readiness tells of the failed write' },
+      );
     });
     await untilStored(runId, 6);
     await eventually(async () => (await consumerInfo()).ack_floor.stream_seq >= before.ack_floor.stream_seq + 6);

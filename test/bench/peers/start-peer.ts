@@ -16,6 +16,9 @@ export type Peer = {
   stop(): Promise<void>;
 };
 
+/** Of the engines' packages. */
+const place = 'test/peers/durable';
+
 type AppName = 'bare' | 'dbos' | 'langgraph' | 'restate';
 type App = { url: string; logFile: string; stop(): Promise<void> };
 
@@ -29,7 +32,7 @@ export async function startPeer(name: AppName, from: { endpoints: Endpoints; dat
 
 /** Restate's server takes the calls and drives the app. Like all servers of the bench it does not wait for the disk. */
 export async function startRestate(from: { endpoints: Endpoints; databaseUrl: string }): Promise<Peer> {
-  const packages = await installPeers();
+  const packages = await installPeers(place);
   const folder = await mkdtemp(join(tmpdir(), 'pawl-restate-'));
   const [bindPort, adminPort, ingressPort] = [await freePort(0), await freePort(0), await freePort(0)];
   const server = startChild({
@@ -76,7 +79,7 @@ async function startApp(name: AppName, from: { endpoints: Endpoints; databaseUrl
   const [port, database, packages] = await Promise.all([
     freePort(0),
     createTestDatabase(from.databaseUrl),
-    installPeers(),
+    installPeers(place),
   ]);
   const settings: AppSettings = { ...from.endpoints, port, databaseUrl: database.url, packages };
   const logFile = join(tmpdir(), `pawl-bench-${process.pid}-${name}.log`);
