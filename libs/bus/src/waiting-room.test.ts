@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createWaitingRoom } from './waiting-room.ts';
 
 type Piece = { id: number; delivery: number };
-const createRoom = () => createWaitingRoom<Piece>(({ id }) => id);
+const createRoom = () => createWaitingRoom<Piece>(({ id }) => String(id));
 const piece = (id: number, delivery = 1): Piece => ({ id, delivery });
 
 describe('turns', () => {

@@ -19,8 +19,8 @@ export type WaitingRoom<T> = {
 };
 
 /** `idOf` tells whether two deliveries are of the same work. */
-export function createWaitingRoom<T>(idOf: (work: T) => number): WaitingRoom<T> {
-  const held = new Map<number, Held<T>>();
+export function createWaitingRoom<T>(idOf: (work: T) => string): WaitingRoom<T> {
+  const held = new Map<string, Held<T>>();
   const lanes = new Map<string, Held<T>[]>();
   let turn = 0;
 

@@ -103,4 +103,29 @@ describe('healing', () => {
     await eventually(() => served.includes(1), { withinMs: 12_000 });
     expect(served.filter((i) => i === 1)).toHaveLength(1);
   });
+
+  test('R20: a server that lost everything: what is under way is not begun again, and other work does not wait for its end', async () => {
+    const begun: number[] = [];
+    const finish = Promise.withResolvers<void>();
+    await on.consume({
+      async handle({ i }) {
+        begun.push(i);
+        if (i === 0) await finish.promise;
+      },
+    });
+    const [slow, other] = [0, 1].map((i) => actWork({ runId: newRunId(), i }));
+    await on.publish(slow!);
+    await eventually(() => begun.length === 1);
+    await on.nats.kill();
+    await on.nats.restart({ empty: true });
+    // The first message of the new stream has the number that the slow one had in the old.
+    await on.publish(other!);
+    await on.publish(slow!);
+    await eventually(() => begun.includes(1), { withinMs: 12_000 });
+    const isTaken = async () => (await on.bus.jsm.consumers.info('ACT', 'act-default-demo')).num_pending === 0;
+    await eventually(isTaken);
+    finish.resolve();
+    await eventually(async () => (await on.left()) === 0);
+    expect(begun).toEqual([0, 1]);
+  }, 40_000);
 });

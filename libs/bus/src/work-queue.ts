@@ -50,7 +50,8 @@ export type WorkQueue = {
 /** Drains the queues of every app, present and future, until stopped. */
 export async function consumeWork<K extends Work['kind']>(bus: Bus, options: WorkQueueOptions<K>): Promise<WorkQueue> {
   const sources = new Map<string, WorkSource>();
-  const room = createWaitingRoom<JsMsg>((message) => message.seq);
+  // Not by its position: a server that lost its messages gives those of the old ones to others.
+  const room = createWaitingRoom<JsMsg>(({ subject }) => subject);
   const running = new Set<Promise<void>>();
   let isStopped = false;
 
