@@ -287,6 +287,19 @@ describe('redirects', () => {
     expect(seen[1]).toMatchObject({ method: 'GET', body: '' });
   });
 
+  test.each([
+    ['an address that nobody listens at', 303, 'possible', 'http://127.0.0.1:1/'],
+    ['an address that is not allowed', 303, 'possible', 'http://169.254.169.254/'],
+    ['a page that is not there', 302, 'possible', '/status/404'],
+    ['the place where the request belongs, which refuses it', 307, 'none', '/status/422'],
+    ['the place where the request belongs, which is away', 308, 'none', 'http://127.0.0.1:1/'],
+  ])('I10: of a POST that was sent on to %s, with %i, the effect is %s', async (...[, status, effect, target]) => {
+    const tool = toolOf({ http: { method: 'POST', url: `${base}${to(target, status)}` }, effect: 'write' });
+    const outcome = await callKind(kind, { tool, args: '{}' });
+    expect(seen[0]?.method).toBe('POST');
+    expect(outcome).toMatchObject({ kind: 'failure', effect });
+  });
+
   test('C7: 150 MB are broken off at the cap, and memory stays', async () => {
     const before = process.memoryUsage().rss;
     expect(await callKind(kind, { tool: get('/flood'), args: '{}' })).toMatchObject({ code: 'tool_result_too_large' });

@@ -33,6 +33,7 @@ export function createHttpKind({ targets, secrets, resultBytesMax, heavy }: Http
       if ('problem' in built) return refusal('invalid_arguments', built.problem);
       const declared = declaredHeaders(call.tool, secrets(call.app));
       if ('failure' in declared) return declared.failure;
+      let mayHaveActed = false;
       try {
         const answer = await sendRequest(built.request, {
           dispatcher: isRepeatable(call.tool.spec) ? dispatcher : freshDispatcher,
@@ -42,11 +43,14 @@ export function createHttpKind({ targets, secrets, resultBytesMax, heavy }: Http
           bytesMax: resultBytesMax,
           spool: call.spool,
           onLife: call.onLife,
+          onMayHaveActed: () => (mayHaveActed = true),
           signal: call.signal,
         });
-        return await heavy.run('outcomeOfAnswer', sizeOf(answer.body), answer);
+        const outcome = await heavy.run('outcomeOfAnswer', sizeOf(answer.body), answer);
+        return mayHaveActed ? afterRedirect(outcome) : outcome;
       } catch (error) {
-        return failureOf(error, built.request);
+        const failure = failureOf(error, built.request);
+        return mayHaveActed ? afterRedirect(failure) : failure;
       }
     },
   };
@@ -72,6 +76,12 @@ function declaredHeaders(
     headers[name.toLowerCase()] = filled.text.trim();
   }
   return { headers };
+}
+
+/** What was redirected to can't say that nothing was done before. */
+function afterRedirect(outcome: Outcome): Outcome {
+  if (outcome.kind !== 'failure') return outcome;
+  return { ...outcome, message: `The tool redirected. ${outcome.message}`, effect: 'possible' };
 }
 
 /** Connecting failed before anything was sent: refused, no such host, no route, no TLS. */

@@ -1,6 +1,7 @@
 /**
  * Sends one HTTP request and reads its answer up to a cap, following at most three redirects.
- * Every hop is checked anew; declared headers, which may hold credentials, stay with the first origin.
+ * Every hop is checked anew; declared headers, which may hold credentials, stay with the first origin. Who redirects may have done
+ * what was asked for, and says then where to read about it.
  */
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -25,6 +26,8 @@ export type SendOptions = {
   /** Where an answer goes that is too large to hold, or no text. */
   spool: Spool | undefined;
   onLife: () => void;
+  /** Called when a server has answered such that it may have acted, whatever comes of what it redirects to. */
+  onMayHaveActed: () => void;
   signal: AbortSignal;
 };
 
@@ -41,6 +44,7 @@ export async function sendRequest(first: HttpRequest, options: SendOptions): Pro
     const response = await sendHop(hop, first, options);
     const location = headerOf(response.headers['location']);
     if (!isRedirect(response.statusCode) || location === undefined) return await readAnswer(response, options);
+    if (!isSentOn(response.statusCode)) options.onMayHaveActed();
     await response.body.dump({ limit: 65_536 }).catch(() => {});
     if (redirects === redirectsMax) throw new BadRedirectError(`The tool redirected more than ${redirectsMax} times.`);
     hop = nextHop(hop, response.statusCode, location);
@@ -67,6 +71,11 @@ async function sendHop(hop: HttpRequest, first: HttpRequest, options: SendOption
 
 function isRedirect(status: number): boolean {
   return [301, 302, 303, 307, 308].includes(status);
+}
+
+/** Says that the very request belongs elsewhere, so that nothing was done with it here. */
+function isSentOn(status: number): boolean {
+  return status === 307 || status === 308;
 }
 
 /** As browsers do it: 303, and 301 or 302 after a POST, become a GET without a body; 307 and 308 repeat the request. */
