@@ -1,6 +1,7 @@
 /** All rules of the repository. Each has fixtures under its name, one that it must catch and one that it must pass. */
 import { checkedConnections } from './rules/checked-connections.ts';
 import { composition, directions, importPaths } from './rules/directions.ts';
+import { documentedObjects } from './rules/documented-objects.ts';
 import { environment } from './rules/environment.ts';
 import { fileLength } from './rules/file-length.ts';
 import { kebabCase, tellingNames } from './rules/file-names.ts';
@@ -31,6 +32,7 @@ export const rules: readonly Rule[] = [
   checkedConnections,
   ownMachine,
   markdownLinks,
+  documentedObjects,
   testsAreRun,
   reasonedSkips,
   noSleeps,

@@ -16,7 +16,7 @@ export const limitsSchema = z.strictObject({
   steps: count.optional(),
   /** Tool calls. Default 20; 0 means that the model has to answer by itself. */
   toolCalls: z.number().int().nonnegative().max(1_000_000).optional(),
-  /** From start to end, waiting included. Default 120s. */
+  /** From start to end, without the time in which it only waited for people. Default 120s. */
   wallClock: durationSchema.optional(),
   /** Input and output tokens of all model calls. Default 50,000. */
   tokens: count.optional(),
