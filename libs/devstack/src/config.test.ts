@@ -30,6 +30,8 @@ test('an endpoint of its own goes before the OpenAI key', () => {
 
 test.each([
   [{ PAWL_MODEL_BASE_URL: 'http://127.0.0.1/v1' }, 'PAWL_MODEL has to name the model'],
-  [{ PAWL_MODEL_BASE_URL: 'nonsense', PAWL_MODEL: 'm' }, 'PAWL_MODEL_BASE_URL is not a URL: nonsense'],
+  [{ PAWL_MODEL_BASE_URL: 'nonsense', PAWL_MODEL: 'm' }, 'has to begin with http:// or https://'],
+  [{ PAWL_MODEL_BASE_URL: 'localhost:11434/v1', PAWL_MODEL: 'm' }, 'not: localhost:11434/v1'],
+  [{ PAWL_MODEL: 'm' }, 'need PAWL_MODEL_BASE_URL beside them'],
   [{ OPENAI_API_KEY: 'k', PAWL_MODEL_PRICE: 'cheap' }, 'PAWL_MODEL_PRICE has to look like 0.40/1.60'],
 ])('%j is refused', (environment, message) => expect(() => readConfig(environment)).toThrow(message));

@@ -48,11 +48,18 @@ function readModel(environment: NodeJS.ProcessEnv): ModelEndpoint | undefined {
   if (baseUrl) {
     if (!model)
       throw new DevstackError('PAWL_MODEL_BASE_URL is set, so PAWL_MODEL has to name the model to use there.');
-    if (!URL.canParse(baseUrl)) throw new DevstackError(`PAWL_MODEL_BASE_URL is not a URL: ${baseUrl}`);
+    if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+      throw new DevstackError(
+        `PAWL_MODEL_BASE_URL has to begin with http:// or https://, as in http://localhost:11434/v1, not: ${baseUrl}`,
+      );
     return { baseUrl, apiKey: apiKey || 'none', model, ...price };
   }
   const openAiKey = environment.OPENAI_API_KEY;
   if (openAiKey) return { baseUrl: OPENAI_BASE_URL, apiKey: openAiKey, model: model || OPENAI_MODEL, ...price };
+  if (model || apiKey)
+    throw new DevstackError(
+      'PAWL_MODEL and PAWL_MODEL_API_KEY need PAWL_MODEL_BASE_URL beside them, or OPENAI_API_KEY, to say who is asked.',
+    );
   return undefined;
 }
 

@@ -4,18 +4,23 @@
  */
 import { createClient } from '@pawl/client';
 import { followRun } from '../demo/follow-run.ts';
+import { adviseOnEndpoint } from '../model/choose-model.ts';
 import { aborted, develop, pageUrl } from './develop.ts';
 
-await develop('demo', async ({ stack, example, commandLine, terminal, interrupted }) => {
+await develop('demo', async ({ stack, example, model, commandLine, terminal, interrupted }) => {
   const client = createClient({ baseUrl: stack.devFile.url, key: stack.appKey });
   const run = await client.startRun({ agent: example.agent, input: example.question });
-  const stopReason = await followRun({ client, run, question: example.question, terminal, interrupted });
+  const { question } = example;
+  const isLast = commandLine.once;
+  const stopReason = await followRun({ client, run, question, terminal, interrupted, isLast });
   if (stopReason === undefined) return 130;
-  terminal.print(`  page   ${terminal.colors.cyan(pageUrl(stack))}\n`);
-  if (!commandLine.once) {
+  const where = isLast ? '"npm run dev" opens the page, where it stays' : terminal.colors.cyan(pageUrl(stack));
+  terminal.print(`  page   ${where}\n`);
+  if (model && stopReason === 'model_unavailable') terminal.print(`${adviseOnEndpoint(model)}\n`);
+  if (!isLast) {
     terminal.print('The page stays open; Ctrl-C stops everything.');
     await aborted(interrupted);
   }
-  terminal.print(`run ${run.id} ended: ${stopReason}`);
+  terminal.print(`run ${run.id} ${stopReason === 'final_answer' ? 'ended' : 'stopped'}: ${stopReason}`);
   return stopReason === 'final_answer' ? 0 : 1;
 });

@@ -8,7 +8,7 @@ import type { Example } from '../example/load-example.ts';
 import { describeEndpoint } from '../model/choose-model.ts';
 import { killAllChildren } from '../process/child.ts';
 import { tryLock } from '../process/process-lock.mjs';
-import { readConfig } from '../config.ts';
+import { readConfig, type ModelEndpoint } from '../config.ts';
 import { createStack } from '../stack.ts';
 import type { Stack } from '../stack.ts';
 import { readDevFile, stateFolder } from '../state/state-folder.ts';
@@ -24,6 +24,8 @@ const SAME_SIGNAL_MS = 500;
 export interface Development {
   stack: Stack;
   example: Example;
+  /** A real one; undefined where the stand-in answers. */
+  model: ModelEndpoint | undefined;
   commandLine: CommandLine;
   terminal: Terminal;
   /** Aborted when the user wants to stop. */
@@ -81,7 +83,14 @@ async function withStack({ command, commandLine, terminal, body }: WithStack): P
     terminal.progressDone();
     printWelcome(terminal, started, Math.round(performance.now() - startedAt));
     if (config.model) terminal.print(describeEndpoint(config.model));
-    return await body({ stack: started, example, commandLine, terminal, interrupted: interrupt.signal });
+    return await body({
+      stack: started,
+      example,
+      model: config.model,
+      commandLine,
+      terminal,
+      interrupted: interrupt.signal,
+    });
   } finally {
     if (interrupt.signal.aborted) terminal.progress('Stopping');
     await stack.stop();

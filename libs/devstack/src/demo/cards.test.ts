@@ -1,6 +1,6 @@
 import colors from 'picocolors';
 import { expect, test } from 'vitest';
-import { renderCard } from './cards.ts';
+import { renderCard, renderSummary } from './cards.ts';
 import { wrap } from './wrap.ts';
 
 const style = { colors: colors.createColors(false), width: 60 };
@@ -93,6 +93,23 @@ test('a conclusion is never cut and names another reason than a final answer', (
   const text = render(ended) ?? '';
   expect(text).toMatch(/^Analysis Conclusion · max_steps\n {2}The run used all 10 steps\.\n {2}line 0\n/);
   expect(text).toContain('line 39');
+});
+
+test('a pause says why, with the closing answer', () => {
+  const paused = { kind: 'paused', stopReason: 'max_steps', detail: 'The limit of 4 steps was reached.' };
+  expect(render({ ...paused, answer: 'The drop sits in C.' })).toBe(
+    'Run Paused · max steps\n  The limit of 4 steps was reached.\n  The drop sits in C.\n',
+  );
+  expect(render({ ...paused, stopReason: 'model_unavailable', answer: null })).toBe(
+    'Run Paused · model unavailable\n  The model did not answer.\n',
+  );
+});
+
+test('what to type next is only said while somebody is there to answer', () => {
+  const cost = { nanoUsd: '0', amount: '0.00', currency: 'USD' };
+  const run = { id: 'run_01', status: 'paused', cost, steps: 0, toolCalls: 0, tokens: 0, traceId: 'a' } as never;
+  expect(renderSummary(run, { durationMs: undefined }, style)).toContain('npx pawl get run_01');
+  expect(renderSummary(run, { durationMs: undefined, isLast: true }, style)).not.toContain('npx');
 });
 
 test('lines break between words, and long words anywhere', () => {

@@ -3,7 +3,7 @@
  * Conclusion. Pure. Nothing that a tool or a model wrote reaches the terminal as a control sequence.
  */
 import { formatNano } from '@pawl/contracts';
-import type { Acted, Ended, Fact, Observed, Purpose, RunView, Thought } from '@pawl/contracts';
+import type { Acted, Ended, Fact, Observed, Paused, Purpose, RunView, Thought } from '@pawl/contracts';
 import type { Terminal } from '../commands/terminal.ts';
 import { renderRows } from './table.ts';
 import { wrap } from './wrap.ts';
@@ -34,7 +34,7 @@ export function renderCard(fact: Fact, style: Style): string | undefined {
     case 'ended':
       return conclusionCard(fact, style);
     case 'paused':
-      return card(style, style.colors.yellow('Run Paused'), [`It waits: ${fact.stopReason.replaceAll('_', ' ')}.`]);
+      return pausedCard(fact, style);
     case 'cancel':
       return card(style, style.colors.yellow('Run Cancelled'), fact.reason ? [fact.reason] : []);
     case 'signal':
@@ -47,11 +47,15 @@ export function renderCard(fact: Fact, style: Style): string | undefined {
   }
 }
 
-/** What the run took, in one line, and where to find it. */
-export function renderSummary(run: RunView, took: { durationMs: number | undefined }, { colors }: Style): string {
-  const seconds = took.durationMs === undefined ? '' : `, ${(took.durationMs / 1000).toFixed(1)} s`;
+/** What the run took, in one line, and where to find it. `isLast`: nothing is there any more that could be asked about it. */
+export function renderSummary(
+  run: RunView,
+  { durationMs, isLast = false }: { durationMs: number | undefined; isLast?: boolean },
+  { colors }: Style,
+): string {
+  const seconds = durationMs === undefined ? '' : `, ${(durationMs / 1000).toFixed(1)} s`;
   const tokens = run.tokens.toLocaleString('en-US');
-  const next = run.status === 'ended' ? [] : [`${INDENT}next   npx pawl get ${run.id}`];
+  const next = run.status === 'ended' || isLast ? [] : [`${INDENT}next   npx pawl get ${run.id}`];
   return [
     ...next,
     `${INDENT}cost   ${colors.bold(`${run.cost.amount} ${run.cost.currency}`)} for ${run.steps} steps, ${run.toolCalls} tool calls, ${tokens} tokens${seconds}`,
@@ -97,6 +101,13 @@ function conclusionCard(ended: Ended, style: Style): string {
   const why = isWhole ? [] : [ended.detail];
   const title = style.colors.bold(style.colors.yellow('Analysis Conclusion'));
   return card({ ...style, isLong: true }, `${title}${note}`, [...why, ended.answer ?? 'There is no answer.']);
+}
+
+/** With the closing answer, which no other card shows; why a model did not answer stands in its thought. */
+function pausedCard({ stopReason, detail, answer }: Paused, style: Style): string {
+  const title = `${style.colors.yellow('Run Paused')}${style.colors.dim(` · ${stopReason.replaceAll('_', ' ')}`)}`;
+  const why = stopReason === 'model_unavailable' ? 'The model did not answer.' : detail;
+  return card({ ...style, isLong: true }, title, [why, ...(answer === null ? [] : [answer])]);
 }
 
 function showData(json: string, width: number): string {

@@ -16,6 +16,8 @@ export interface FollowOptions {
   question: string;
   terminal: Terminal;
   interrupted: AbortSignal;
+  /** Whether everything ends with the run. Default false. */
+  isLast?: boolean;
 }
 
 /**
@@ -29,7 +31,7 @@ export async function followRun(options: FollowOptions): Promise<string | undefi
   try {
     const durationMs = await printCards(options, AbortSignal.any([interrupted, late]));
     const view = await client.getRun(run.id);
-    terminal.print(renderSummary(view, { durationMs }, terminal));
+    terminal.print(renderSummary(view, { durationMs, isLast: options.isLast ?? false }, terminal));
     return view.stopReason ?? view.status;
   } catch (error) {
     if (interrupted.aborted) return undefined;
@@ -44,7 +46,7 @@ export async function followRun(options: FollowOptions): Promise<string | undefi
 
 /** How long the run took; undefined when it has not ended. */
 async function printCards({ client, run, terminal }: FollowOptions, signal: AbortSignal): Promise<number | undefined> {
-  terminal.progress(`Run ${run.id}`);
+  terminal.progress(`Run ${run.id}: waiting for the model`);
   for await (const event of client.events(run.id, { untilRest: true, signal })) {
     if (event.kind !== 'fact') continue;
     const card = renderCard(event.fact, terminal);

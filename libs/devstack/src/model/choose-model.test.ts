@@ -1,6 +1,6 @@
 import { modelRouteSchema } from '@pawl/contracts';
 import { expect, test } from 'vitest';
-import { describeEndpoint, endpointRoutes, simRoutes } from './choose-model.ts';
+import { adviseOnEndpoint, describeEndpoint, endpointRoutes, simRoutes } from './choose-model.ts';
 
 const local = { baseUrl: 'http://127.0.0.1:11434/v1', apiKey: 'k', model: 'llama' };
 const openAi = { baseUrl: 'https://api.openai.com/v1', apiKey: 'sk-1', model: 'gpt-4.1-mini' };
@@ -27,4 +27,9 @@ test('only OpenAI has prices that are known; elsewhere the user is told', () => 
   expect(endpointRoutes('demo', local)[0]?.spec.candidates[0]?.price?.inputPerMillion).toBe('0');
   expect(describeEndpoint(local)).toContain('booked at 0 USD');
   expect(describeEndpoint(openAi)).not.toContain('booked');
+});
+
+test('advice on an endpoint that has not answered names what was set', () => {
+  expect(adviseOnEndpoint(local)).toMatch(/PAWL_MODEL_BASE_URL.*PAWL_MODEL_API_KEY/);
+  expect(adviseOnEndpoint(openAi)).toContain('OPENAI_API_KEY');
 });

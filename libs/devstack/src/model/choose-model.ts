@@ -50,6 +50,18 @@ export function describeEndpoint(endpoint: ModelEndpoint): string {
   return `${who} Its price is not known, so its calls are booked at 0 USD; set PAWL_MODEL_PRICE=<input>/<output> (USD per million tokens).`;
 }
 
+/** What to look at when it has not answered. */
+export function adviseOnEndpoint(endpoint: ModelEndpoint): string {
+  const [where, key] = isOpenAi(endpoint)
+    ? ['can this machine reach it', 'OPENAI_API_KEY']
+    : ['does something listen there (PAWL_MODEL_BASE_URL)', 'PAWL_MODEL_API_KEY'];
+  return [
+    `The model ${endpoint.model} at ${endpoint.baseUrl} did not answer; why is said above.`,
+    `Look at three things: ${where}, does it know the model (PAWL_MODEL), does it take the key (${key})?`,
+    'Then start again. Without these variables the scripted stand-in answers.',
+  ].join('\n');
+}
+
 const FREE: Price = { currency: 'USD', inputPerMillion: '0', outputPerMillion: '0' };
 
 function isOpenAi(endpoint: ModelEndpoint): boolean {

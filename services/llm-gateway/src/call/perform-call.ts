@@ -279,7 +279,8 @@ function withChain({ failures, attempts }: Journey, attempted: Attempted): Model
   if (result.end.kind === 'stopped' && result.end.stop.kind !== 'timeout') return result;
   const last = 'message' in result.end ? result.end.message : 'no answer in time';
   const { end } = first.called.result;
-  const message = `${first.message}; after ${attempts} tries: ${last}`;
+  const message =
+    last === first.message ? `${last}; tried ${attempts} times` : `${first.message}; after ${attempts} tries: ${last}`;
   if ('message' in end) return { ...result, end: { ...end, message } };
   return { ...result, end: { kind: 'busy', message, retryAfterMs: undefined } };
 }

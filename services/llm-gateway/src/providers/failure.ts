@@ -80,7 +80,8 @@ function isApiError(error: unknown): error is ApiError {
 
 function failureOfStatus(error: ApiError, apiKey: string): Failure {
   const status = Number(error.status);
-  const message = `HTTP ${status}: ${safeMessage(error, apiKey)}`.slice(0, messageCharactersMax);
+  const what = status === 401 ? 'the model endpoint refused the key (HTTP 401)' : `HTTP ${status}`;
+  const message = `${what}: ${safeMessage(error, apiKey)}`.slice(0, messageCharactersMax);
   if (status < 500 && !waitingStatuses.has(status)) {
     const isForm = status === 400 || status === 422;
     const isTooLong =
@@ -101,7 +102,7 @@ function safeMessage(error: ApiError, apiKey: string): string {
   const text = typeof told === 'string' && told !== '' ? told : error.message;
   const withoutKey = apiKey.length >= 4 ? text.replaceAll(apiKey, '***') : text;
   return withoutKey
-    .replaceAll(/\b(sk|pk|key|api|token|bearer)[-_ ][\w*.-]{6,}/gi, '***')
+    .replaceAll(/\b(sk|pk|key|api|token|bearer)(?:[-_][\w*.-]{6,}|\s(?=[a-z_.-]{0,200}[\d*])[\w*.-]{6,})/gi, '***')
     .slice(0, messageCharactersMax);
 }
 
